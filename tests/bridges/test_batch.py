@@ -134,6 +134,18 @@ def test_a_pair_that_nobody_can_order_is_refused(scope: Scoped) -> None:
     assert "batch_dependency_undecided" in scope.said
 
 
+@pytest.mark.parametrize(
+    "text", ["graph:\n  T003: {blocked_by: [T001]}\n", "dependencies:\n  T003:\n    requires: [T001]\n"]
+)
+def test_no_batch_begins_while_dependencies_are_written_in_an_unknown_form(scope: Scoped, text: str) -> None:
+    scope.write("dependencies.yaml", text)
+    for command in ("next", "begin"):
+        assert scope(command, "auth") == 1
+        assert "batch_dependencies_unread" in scope.said
+    scope.write("dependencies.yaml", "version: 1\ndescription: no dependencies\n")
+    assert scope("next", "auth") == 0
+
+
 # ---- not as it was -------------------------------------------------------------------------------------------------
 
 

@@ -89,7 +89,7 @@ def test_an_operator_sees_what_blocks_a_session_and_decides(machines: tuple[Path
     here = machines[0]
     assert working(here, until="second") == ["first", "second"]
     status, said = call(here, "runtime", "session", "show", "WP-1-X-v1/session@s")
-    assert status != 0
+    assert status == 74
     assert "BLOCKED effect_outcome_unknown" in said
     assert "pending: tool-call-2 (call-2): unknown" in said
     assert "workpacket runtime session decide WP-1-X-v1/session@s repair" in said

@@ -75,6 +75,6 @@ def test_the_page_can_be_a_file_which_is_never_overwritten(governed: Governed, t
     answer = governed.json("report", "pr", "--base", "main", "--out", "comment.md")
     assert (answer["data"]["verdict"], answer["data"]["packets"][0]["lane_on_base"]) == ("passes", "IN_PROGRESS")
     assert (tmp_path / "comment.md").read_text().startswith(MARK)
-    assert governed("report", "pr", "--base", "main", "--out", "comment.md").status != 0
+    assert governed("report", "pr", "--base", "main", "--out", "comment.md").status == 6
     assert governed("report", "pr").status == 2
     assert governed("report").status == 2

@@ -395,7 +395,7 @@ def test_an_effect_that_was_undone_waits_for_a_person_before_it_is_done_again(pl
         assert (place.root / "sent").read_text() == ""
         shown = place("resume", "letters")
         assert "question send#2: send#2 was undone; do it again?" in shown.stdout
-        assert shown.returncode != 0
+        assert shown.returncode == 45
     stopped_runs = place.json("resume")["data"]["unfinished"]
     assert [stop["code"] for stop in stopped_runs[0]["blocked_by"]] == ["effect_failed"]
     assert place("resume", "letters", "--retry").returncode == 0

@@ -90,7 +90,7 @@ def test_a_section_that_the_board_lacks_is_offered_and_then_added_alone(governed
     assert codes_of(governed) == set()
     before = governed.read(BOARD)
     refused = governed(*PASS)
-    assert refused.status != 0
+    assert refused.status == 3
     assert "the board has no 'Quality Assurance' section" in refused.err
     assert "workpacket board sync" in refused.err
     governed.done("board", "sync")

@@ -153,7 +153,7 @@ def test_the_full_form_can_be_asked_for(begun: Governed) -> None:
 def test_what_is_no_issue_makes_nothing(begun: Governed, path: str, text: str) -> None:
     begun.write(path, text)
     before = begun.files()
-    assert begun("new", "--from", path).status != 0
+    assert begun("new", "--from", path).status == 1
     assert begun.files() == before
 
 
@@ -176,7 +176,7 @@ def test_the_forge_is_asked_with_the_users_own_program(
     assert (folder / "asked").read_text() == "issue view 7 --json number,title,body,url,state --repo o/r\n"
     program.write_text("#!/bin/sh\necho no such issue >&2\nexit 1\n")
     answer = begun("new", "--from", "gh:8")
-    assert answer.status != 0
+    assert answer.status == 6
     assert "no such issue (tool_failed)" in answer.err
 
 

@@ -36,7 +36,7 @@ def test_a_port_that_is_taken_is_named(town: Audited) -> None:
     with served(town.root) as running:
         command = [sys.executable, "-m", "workpacket", "serve", "--port", str(running.port), "--json"]
         said = subprocess.run(command, cwd=town.root, capture_output=True, text=True, check=False)
-    assert said.returncode != 0
+    assert said.returncode == 6
     finding = json.loads(said.stdout)["findings"][0]
     assert finding["code"] == "page_port_taken"
     assert str(running.port) in finding["message"]

@@ -15,7 +15,7 @@ import pytest
 
 from workpacket.problem import WorkpacketError
 from workpacket.runtime import Runtime
-from workpacket.runtime.errors import LeaseHeld, LogDamaged, StorageFailed, StoreCorrupt
+from workpacket.runtime.errors import LeaseHeld, LogDamaged, NewerSchema, StorageFailed, StoreCorrupt, StoreUnavailable
 from workpacket.runtime.stores.sqlite.repair import back_up, restore
 from workpacket.runtime.stores.sqlite.store import SQLiteStore, examine
 
@@ -171,6 +171,28 @@ def test_a_damaged_backup_is_restored_on_request_only(place: Path, tmp_path: Pat
     with pytest.raises(LogDamaged):
         steps_of(place, "one")
     assert steps_of(place, "two") == 3
+
+
+def test_a_store_in_use_is_not_a_backup(place: Path, tmp_path: Path) -> None:
+    """Its write-ahead log would be missing from the copy."""
+    write(place, "k", 1)
+    other = tmp_path / "other" / "runs.db"
+    with closing(SQLiteStore(place)):
+        for target in (place, other):
+            with pytest.raises(StoreUnavailable, match="a store in use"):
+                restore(target, place, 10.0)
+    assert not other.exists()
+    assert steps_of(place, "k") == 1
+
+
+def test_a_backup_from_a_newer_version_is_not_restored(place: Path, tmp_path: Path) -> None:
+    write(place, "k", 1)
+    backed_up(place, tmp_path / "b.db")
+    with closing(sqlite3.connect(tmp_path / "b.db", isolation_level=None)) as db:
+        db.execute("PRAGMA user_version = 99")
+    with pytest.raises(NewerSchema):
+        restore(place, tmp_path / "b.db", 10.0)
+    assert steps_of(place, "k") == 1
 
 
 def test_a_backup_does_not_replace_a_file(place: Path, tmp_path: Path) -> None:

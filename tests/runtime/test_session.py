@@ -20,6 +20,7 @@ from git.scratch import bare_bones
 from runtime.test_tutorial import BLOCK, play
 from runtime.worlds import World
 from workpacket.runtime import RunBlocked, RunCancelled, Runtime, Settings
+from workpacket.runtime.errors import WouldBeAltered
 from workpacket.runtime.model_sessions.record import LARGEST_INLINE, last_valid, operator_decides, session_points
 from workpacket.runtime.model_sessions.session import ModelRun, OpenSession, assess, open_session
 from workpacket.runtime.records.redaction import Redactor
@@ -308,11 +309,16 @@ def test_secrets_reach_neither_messages_nor_artifacts(world: World) -> None:
     world.redactor = Redactor(values=("hunter2hunter2",))
     with session(world) as one:
         said = one.add("user", "it is hunter2hunter2")
-        one.checkpoint(state={"password": "short", "note": "hunter2hunter2"})
+        one.checkpoint(state={"at": 1})
+        for name, value in (("password", "short"), ("note", "hunter2hunter2"), ("deep", [{"api_key": "short"}])):
+            with pytest.raises(WouldBeAltered, match=name):
+                one.checkpoint(state={"at": 2, name: value})
+        with pytest.raises(WouldBeAltered, match="the state"):
+            one.checkpoint(state="hunter2hunter2")
     assert (said.content, said.redactions) == ("it is [redacted:environment]", 1)
     report = assess(world.runtime, STREAM)
     assert report.artifact is not None
-    assert report.artifact.body["state"] == {"password": "[not shown]", "note": "[redacted:environment]"}
+    assert report.artifact.body["state"] == {"at": 1}
     stored = b"".join(world.store.payload(event) or event.data.encode() for event in world.store.read(STREAM))
     assert b"hunter2" not in stored
     assert b"short" not in stored

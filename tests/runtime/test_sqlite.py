@@ -792,5 +792,5 @@ with Runtime.open(place / "store" / "runs.db") as runtime, runtime.run("pay") as
 def test_a_program_whose_store_is_removed_ends_at_the_next_record(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", LOSING, str(tmp_path)], capture_output=True, text=True, check=False)
     assert done.stdout.split("\n")[-2] == "acknowledged 3"
-    assert done.returncode != 0
+    assert done.returncode == 1
     assert "StorageFailed" in done.stderr

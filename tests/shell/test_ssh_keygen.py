@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from softkeys import shared_key
 from workpacket.approvals.sshsig import NAMESPACE, SshSignature, check_signature, read_signature
 from workpacket.model.reason_tables.approval import SIGNING
 from workpacket.problem import WorkpacketError
-from workpacket.shell.keys import WAITED, _other_writer, find_ssh_keygen, run_openssh, sign
+from workpacket.shell.keys import WAITED, _in_path, _other_writer, find_ssh_keygen, run_openssh, sign
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 MESSAGE = b"what is signed\0\xff"
@@ -107,6 +109,26 @@ def test_the_second_opinion_is_of_the_time_asked_for() -> None:
 
 def test_a_program_that_waits_is_stopped() -> None:
     assert run_openssh(["sleep", "5"], patience=0.05) == (WAITED, b"")
+
+
+@pytest.mark.parametrize("size", [0, 10, 100_000], ids=str)
+def test_a_program_has_a_session_of_its_own_and_reads_the_whole_message(size: int) -> None:
+    said = "import os, sys; print(os.getsid(0) == os.getpid(), len(sys.stdin.buffer.read()))"
+    assert run_openssh([sys.executable, "-c", said], b"x" * size) == (0, f"True {size}\n".encode())
+
+
+def test_the_tool_is_the_one_that_a_shell_would_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder, mode in (("folder", None), ("text", 0o644), ("first", 0o755), ("second", 0o755)):
+        place = tmp_path / folder / "ssh-keygen"
+        place.parent.mkdir()
+        place.mkdir() if mode is None else place.write_text("#!/bin/sh\n")
+        place.chmod(mode or 0o755)
+    folders = [str(tmp_path / name) for name in ("missing", "folder", "text", "first", "second")]
+    monkeypatch.setenv("PATH", os.pathsep.join(folders))
+    assert _in_path("ssh-keygen") == shutil.which("ssh-keygen") == f"{tmp_path}/first/ssh-keygen"
+
+    monkeypatch.setenv("PATH", os.pathsep.join(folders[:3]))
+    assert _in_path("ssh-keygen") is shutil.which("ssh-keygen") is None
 
 
 def test_every_code_is_explained() -> None:

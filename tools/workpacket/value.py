@@ -84,12 +84,14 @@ class Value:
     def __init__(self, /, *values: Any, **named: Any) -> None:
         fields = self.__dict__
         fields.update(zip(self._fields, values, strict=False), **named)
-        given = len(fields)
-        if given < len(self._names):
-            for name, value in self._defaults.items():
-                fields.setdefault(name, value)
-        if given != len(values) + len(named) or fields.keys() != self._names:
-            raise TypeError(f"{type(self).__name__} has the fields {', '.join(self._fields)}")
+        # If each field was given in its place, there is nothing to check.
+        if named or len(values) != len(self._fields):
+            given = len(fields)
+            if given < len(self._names):
+                for name, value in self._defaults.items():
+                    fields.setdefault(name, value)
+            if given != len(values) + len(named) or fields.keys() != self._names:
+                raise TypeError(f"{type(self).__name__} has the fields {', '.join(self._fields)}")
         self.__post_init__()
 
     def __post_init__(self) -> None:

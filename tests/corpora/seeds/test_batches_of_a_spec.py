@@ -147,7 +147,7 @@ def test_a_file_as_the_document_shows_it_is_read_and_a_commit_that_is_unknown_st
     scope.write(CHECKPOINT, THE_CHECKPOINT.format(commit=commit))
     before = scope.read(CHECKPOINT)
     assert scope.status()["view"]["last_commit"] == commit
-    assert scope("runtime", "batch", "begin", "auth").status != 0
+    assert scope("runtime", "batch", "begin", "auth").status == 64
     assert "git_diverged" in scope("resume").text
     assert scope.read(CHECKPOINT) == before
     scope.done("runtime", "batch", "begin", "auth", "--accept", "commit")

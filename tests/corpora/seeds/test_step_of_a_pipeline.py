@@ -330,17 +330,18 @@ def test_a_work_package_that_is_listed_can_be_shown_explained_and_claimed(missio
         assert words in shown
     assert f"workpacket claim {name}" in mission.done("why", name).out
     assert "WP05" in mission("why", "041-mission--WP07").text
+    assert "next: workpacket list --kind work_package --lane READY_FOR_DEV" in mission.done("next").out
     mission.done("claim", name, "--as", "ann")
     text = mission.read(f"{MISSION}/WP05-first.md")
     assert "lane: doing\n" in text
     assert re.search(r"^  actor: .*ann", text, re.MULTILINE)
     assert text.partition("\n---\n")[2] == package("WP05").partition("\n---\n")[2]
     assert mission("check", "--json").errors() == []
-    assert mission("claim", name, "--as", "bob").status != 0
+    assert mission("claim", name, "--as", "bob").status == 3
 
 
 def test_implement_makes_branch_and_work_tree_from_the_base_and_moves_the_lane(mission: Repository) -> None:
-    assert mission("packet", "implement", "WP07").status != 0
+    assert mission("packet", "implement", "WP07").status == 3
     assert ".worktrees/ to .gitignore" in mission.done("packet", "implement", "WP07", "--on", "WP05").err
     tree = mission.root / ".worktrees" / "041-mission-WP07"
     assert (tree / "first.py").is_file()
@@ -460,7 +461,7 @@ def test_a_denied_confirmation_is_shown_with_who_denied_it_and_can_be_taken_back
     Repository(left).git("init", "--quiet")
     environ = environment(WORKPACKET_ACTOR="ann")
     denied = at_terminal([sys.executable, "-c", PROGRAM, "2026-11", "open"], left, [("[y/N]", "n")], environ)
-    assert denied.status != 0
+    assert denied.status == 1
     again = session(left, "2026-11", "open")
     assert "ann answered no" in again.err
     (row,) = Repository(left).json("resume")["unfinished"]

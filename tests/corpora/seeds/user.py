@@ -22,7 +22,7 @@ from unittest.mock import patch
 
 ROOT = Path(__file__).parents[3]
 PROGRAMS = Path(sys.executable).parent
-PATIENCE = 60
+PATIENCE = 300  # only a command that hangs is stopped
 # The modules that the documentation tells users to import. Programs and tests of this folder import no others.
 PUBLIC = (
     "workpacket.problem",

@@ -386,6 +386,9 @@ _IN_WORDS = {
 def planned(scope: BatchScope) -> BatchPlan:
     """Return the next batch of the scope; if no batch is possible, raise WorkpacketError with the code of the
     problem."""
+    if scope.unread:
+        named = ", ".join(map(repr, scope.unread))
+        raise WorkpacketError("batch_dependencies_unread", f"dependencies.yaml: {named}", hint="workpacket check")
     if scope.undecided:
         pairs = "; ".join(f"{{from: {one}, to: {other}}}" for one, other in scope.undecided)
         raise WorkpacketError("batch_dependency_undecided", f"dependencies.yaml: {pairs}")

@@ -588,7 +588,9 @@ def _next_text(rows: list[Ready], drafts: Sequence[str], others: list[str]) -> s
     if rows:
         then = rows[0].command
     else:
-        then = f"workpacket why {drafts[0]}" if drafts else "workpacket status"
+        # Work packages have no log; the list shows those that no one has begun.
+        other = "list --kind work_package --lane READY_FOR_DEV" if is_governed(["kitty-specs"]) else "status"
+        then = f"workpacket why {drafts[0]}" if drafts else f"workpacket {other}"
         then = then if is_governed() else "workpacket help init"
         left = f"; not started: {', '.join(drafts[:_MOST_NAMED])}" if drafts else ""
         lines.append(f"nothing is ready{left}")

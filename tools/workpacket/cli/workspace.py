@@ -158,13 +158,13 @@ def write_report(workspace: Workspace, word: str, text: str) -> None:
         raise WorkpacketError("file_unwritable", message, hint="choose a file in an existing folder") from error
 
 
-def is_governed() -> bool:
+def is_governed(folders: Sequence[str] = ROOTS) -> bool:
     """Whether this repository, or a folder above it, has governance documents; also true outside any repository."""
     try:
         root = open_workspace().root
     except WorkpacketError:
         return True
-    return any(os.path.isdir(os.path.join(root, folder)) for folder in ROOTS)
+    return any(os.path.isdir(os.path.join(root, folder)) for folder in folders)
 
 
 def say_that_nothing_is_governed() -> None:

@@ -272,7 +272,7 @@ _LISTS = ("phases", "batches")
 # Other known keys; a value below any other key is a task if the file has none of the forms.
 _ABOUT_THE_FILE = frozenset(
     {"scope", "spec", "code", "name", "version", "created", "revised", "updated", "meta", "phase_policy"}
-    | {"critical_path", "actions", "notes", "note"}
+    | {"critical_path", "actions", "notes", "note", "description", "title", "author", "generated", "comment"}
 )
 
 

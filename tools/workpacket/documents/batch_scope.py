@@ -165,6 +165,8 @@ class BatchScope(Value):
     policy: PhasePolicy
     undecided: tuple[tuple[str, str], ...]
     definitions: Mapping[str, str]
+    # What dependencies.yaml says in a form that is not read.
+    unread: tuple[str, ...] = ()
 
     @cached_property
     def next(self) -> BatchPlan:
@@ -237,6 +239,7 @@ def scope_of(
         "barrier" if barrier else "dag",
         tuple(undecided),
         {task.id: _definition(nodes.get(task.id), task) for task in whole},
+        tuple(text.value for text in dependencies.unread) if dependencies is not None else (),
     )
 
 

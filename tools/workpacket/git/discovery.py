@@ -28,8 +28,6 @@ _TRUE = (b"", b"true", b"yes", b"on", b"1")
 
 PLAIN = b"DIRC\x00\x00\x00\x02"
 ASSUME_UNCHANGED = 0x80
-# The minimum distance between the beginnings of two paths: times, device, inode, mode, owner, size, object id, flags.
-BEFORE_PATH = 62
 
 
 class RepositoryPaths:
@@ -192,13 +190,15 @@ def may_hide(git_dir: str | None, folder: str) -> bool:
         return _has_commits(git_dir)
     if not data.startswith(PLAIN):
         return True
-    start = f"{folder}/".encode()
-    position = data.find(start)
-    while position >= 0:
-        if data[position - 2] & ASSUME_UNCHANGED:
-            return True
-        position = data.find(start, position + BEFORE_PATH)
-    return _is_entry(data, folder.encode())
+    return may_be_flagged(data, f"{folder}/".encode()) or _is_entry(data, folder.encode())
+
+
+def may_be_flagged(index: bytes, start: bytes) -> bool:
+    """Return False if no path in a plain index that begins with `start` has flags. Splitting the index takes a quarter
+    of the time that looking for ten thousand paths, one after the other, does.
+    """
+    flags = {piece[-2:-1] for piece in index.split(start)[:-1]}
+    return any(flag and flag[0] & ASSUME_UNCHANGED for flag in flags)
 
 
 def _is_entry(data: bytes, folder: bytes) -> bool:

@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Final, Literal
 
-from workpacket.git.discovery import ASSUME_UNCHANGED, BEFORE_PATH, PLAIN
+from workpacket.git.discovery import ASSUME_UNCHANGED, PLAIN, may_be_flagged
 from workpacket.git.objects import TreeEntry, blob_id, read_objects
 from workpacket.git.repository import Repository, commit_at, find_repository
 from workpacket.git.run import run_git
@@ -38,6 +38,7 @@ class Index:
     def __init__(self, data: bytes, *, plain: bool) -> None:
         self._data = data
         self._plain = plain
+        self._flagged: dict[bytes, bool] = {}
 
     def below(self, start: str) -> Iterator[tuple[str, Told]]:
         """Yield the paths that begin with `start`."""
@@ -53,17 +54,15 @@ class Index:
     def told(self, start: str) -> Iterator[tuple[str, Told]]:
         """Yield the paths with flags. Usually there are none, which is detected quickly."""
         data, wanted = self._data, start.encode("utf-8", "surrogateescape")
-        if not self._plain:
-            if _TOLD.search(data):
-                yield from ((path, told) for path, told in self.below(start) if told)
-            return
-        position = data.find(wanted)
-        while position >= 0:
-            if data[position - 2] & ASSUME_UNCHANGED:
-                end = data.find(b"\0", position)
-                if self._told(position, end):
-                    yield data[position:end].decode("utf-8", "surrogateescape"), "assume-unchanged"
-            position = data.find(wanted, position + BEFORE_PATH)
+        if wanted not in self._flagged:
+            found = may_be_flagged(data, wanted) if self._plain else _TOLD.search(data) is not None
+            self._flagged[wanted] = found
+        if self._flagged[wanted]:
+            yield from ((path, told) for path, told in self.below(start) if told)
+
+    def count(self, start: str) -> int:
+        """Return how many paths begin with `start`, or a few more."""
+        return self._data.count(start.encode("utf-8", "surrogateescape"))
 
     def holds(self, path: str) -> bool:
         data, wanted = self._data, path.encode("utf-8", "surrogateescape") + b"\0"
@@ -95,25 +94,36 @@ class Index:
 
 def read_index(repository: Repository, *places: str) -> Index:
     """Return the part of the index at or below these paths."""
-    data = b"" if os.environ.get("GIT_INDEX_FILE") else _plain_file(repository)
-    if data is not None and data.startswith(PLAIN):
-        return Index(data, plain=True)
+    plain = None if os.environ.get("GIT_INDEX_FILE") else _plain_file(repository)
+    if plain is not None:
+        return plain
     listed = run_git(repository.root, "ls-files", "-v", "-z", "--", *places)
     return Index(b"\0" + listed.output, plain=False)
 
 
-def _plain_file(repository: Repository) -> bytes | None:
-    """Return the bytes of the index; None if only git can read it, because the file is missing or the index is
-    split."""
+def _plain_file(repository: Repository) -> Index | None:
+    """Return the index; None if only git can read it, because the file is missing, or the index is split or in another
+    form."""
     try:
         if any(name.startswith("sharedindex.") for name in os.listdir(repository.git_dir)):
             return None
-        return repository.git_path("index").read_bytes()
+        place = os.fspath(repository.git_path("index"))
+        status = os.stat(place)
+        return _read(place, (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
     except FileNotFoundError:
         return None
     except OSError as error:
         message = f"{error.filename}: {error.strerror}"
         raise WorkpacketError("repository_unreadable", message, path=str(error.filename)) from error
+
+
+@lru_cache(maxsize=1)
+def _read(place: str, _state: tuple[int, ...]) -> Index | None:
+    """Return an index in this state; None if it is not in the plain form. git never changes an index in place, and a
+    command looks at it before and after it takes the lock.
+    """
+    data = Path(place).read_bytes()
+    return Index(data, plain=True) if data.startswith(PLAIN) else None
 
 
 def has_index(repository: Repository) -> bool:

@@ -110,10 +110,9 @@ def run_git(
     # A missing folder raises the same error as a missing program.
     if not os.path.isdir(folder):
         raise WorkpacketError("no_repository", f"{folder} is not a folder", path=str(folder))
-    start = _spawn if len(stdin or b"") <= _SURE_TO_FIT and sys.platform != "win32" else _run
     command = ["git", "-C", str(folder), *_OPTIONS, *arguments]
     try:
-        status, output, errors = start(command, {**_environment(), **environment}, stdin, timeout)
+        status, output, errors = run_program(command, {**_environment(), **environment}, stdin, timeout)
     except FileNotFoundError as error:
         raise WorkpacketError("tool_missing", "git was not found", hint="Install git 2.31 or newer") from error
     except TimeoutError as error:
@@ -126,20 +125,43 @@ def run_git(
     return answer
 
 
-def _run(command: list[str], environment: Mapping[str, str], stdin: bytes | None, timeout: float) -> _Ended:
-    """Run a program with this input, and never with the terminal, on which git would wait for input."""
+def run_program(
+    command: list[str],
+    environment: Mapping[str, str],
+    stdin: bytes | None,
+    timeout: float,
+    *,
+    new_session: bool = False,
+) -> _Ended:
+    """Run a program with this input, and never with the terminal, on which git would wait for input. A new session has
+    no terminal at all. TimeoutError means that the program was stopped.
+    """
+    if len(stdin or b"") <= _SURE_TO_FIT and sys.platform != "win32":
+        try:
+            return _spawn(command, environment, stdin, timeout, new_session)
+        except NotImplementedError:  # a system that cannot start a session like this
+            pass
+    return _run(command, environment, stdin, timeout, new_session)
+
+
+def _run(
+    command: list[str], environment: Mapping[str, str], stdin: bytes | None, timeout: float, new_session: bool
+) -> _Ended:
     import subprocess
 
     try:
         done = subprocess.run(  # noqa: S603 - a list, and git is looked up in PATH as the user means it
-            command, env=environment, input=stdin or b"", capture_output=True, timeout=timeout, check=False
-        )
+            command, env=environment, input=stdin or b"", capture_output=True, timeout=timeout, check=False,
+            start_new_session=new_session,
+        )  # fmt: skip
     except subprocess.TimeoutExpired as error:
         raise TimeoutError from error
     return done.returncode, done.stdout, done.stderr
 
 
-def _spawn(command: list[str], environment: Mapping[str, str], stdin: bytes | None, timeout: float) -> _Ended:
+def _spawn(
+    command: list[str], environment: Mapping[str, str], stdin: bytes | None, timeout: float, new_session: bool
+) -> _Ended:
     """Run a program as `_run` does, but without importing subprocess, which takes longer than most git calls."""
     import select
 
@@ -150,7 +172,7 @@ def _spawn(command: list[str], environment: Mapping[str, str], stdin: bytes | No
     places = [(os.POSIX_SPAWN_DUP2, end, number) for end, number in ends]
     try:
         try:
-            child = os.posix_spawnp(command[0], command, environment, file_actions=places)
+            child = os.posix_spawnp(command[0], command, environment, file_actions=places, setsid=new_session)
         finally:
             for end, _ in ends:
                 os.close(end)

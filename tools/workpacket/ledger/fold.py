@@ -172,13 +172,16 @@ def fold(log: Log) -> PacketState:
     )
 
 
+_UNASSIGNED: Final = Assignment()
+
+
 class _StateDraft:
     """The state of a packet during replay."""
 
     def __init__(self, log: Log) -> None:
         self.log = log
         self.lease: PacketLease | None = None
-        self.assignment = Assignment()
+        self.assignment = _UNASSIGNED
         self.holders: dict[str, None] = {}
         self.runs: dict[tuple[str | None, str], LinkedRun] = {}
         self.links: dict[tuple[str | None, str], list[LogEvent]] = {}

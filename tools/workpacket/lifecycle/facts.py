@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from workpacket.documents.document import read_once
@@ -185,7 +185,7 @@ class Facts(Value):
     tool: str
     policy: LifecyclePolicy
     packets: Mapping[str, PacketFacts]
-    known: frozenset[str]
+    known: Collection[str]
     board: Source | None = None
     registry: Source | None = None
     spec_pointer: Source | None = None

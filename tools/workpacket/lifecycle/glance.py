@@ -13,6 +13,8 @@ from workpacket.ledger.fold import PacketLease, PacketState, setting_events
 from workpacket.ledger.log import Log
 from workpacket.model.event_types import FORKED
 
+_encode = json.JSONEncoder(separators=(",", ":")).encode  # making one takes as long as encoding a glance
+
 
 class Move(NamedTuple):
     """One of the latest moves: usually there is one, but there are several if the packet is forked."""
@@ -61,8 +63,10 @@ class Glance(NamedTuple):
     def dump(self) -> str:
         """Return the text from which `load_glance` restores an equal value."""
         lease = self.lease
-        row = self._replace(lease=(lease.holder, lease.lease, lease.expires_at) if lease is not None else None)  # type: ignore[arg-type]
-        return json.dumps(row, separators=(",", ":"))
+        row = self
+        if lease is not None:
+            row = self._replace(lease=(lease.holder, lease.lease, lease.expires_at))  # type: ignore[arg-type]
+        return _encode(row)
 
 
 def glance_at(log: Log, state: PacketState) -> Glance:

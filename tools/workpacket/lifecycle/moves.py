@@ -154,8 +154,8 @@ def whose_branch(facts: Facts, branch: str) -> str:
     """
     live = (packet.state for packet in facts.packets.values() if not packet.state.superseded_by)
     prepared = (state.packet for state in live if branch and state.assignment.branch == branch)
-    named = (name for name in facts.known if facts.policy.branch_of(name) == branch)
-    return next(prepared, None) or next(named, "")
+    named = facts.policy.named_by(branch)
+    return next(prepared, None) or (named if named in facts.known else "")
 
 
 def standing_unmet(facts: Facts, packet: PacketFacts, command: str, branch: str) -> tuple[Problem, ...]:

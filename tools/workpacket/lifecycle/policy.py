@@ -307,6 +307,13 @@ class LifecyclePolicy(Value):
     def branch_of(self, packet: str) -> str:
         return self.branch_pattern.replace("{id}", packet)
 
+    def named_by(self, branch: str) -> str:
+        """Return the text for which `branch_of` returns this branch; '' if there is none, or if any text would do."""
+        start, *rest = self.branch_pattern.split("{id}")
+        length = (len(branch) - len(start) - sum(map(len, rest))) // len(rest) if rest else 0
+        name = branch[len(start) : len(start) + max(length, 0)]
+        return name if name and self.branch_of(name) == branch else ""
+
 
 _TEXTS: Final = {
     **dict.fromkeys(("target_branch", "branch_pattern", "claim_store"), lazy_pattern(r"(?s).+")),

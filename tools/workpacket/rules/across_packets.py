@@ -69,7 +69,8 @@ class DependencyUnknown(RepositoryRule):
             for mention in file.summary["depends"]:
                 if mention[0] not in work.known and mention[0].startswith("WP-"):
                     message = f"{file.id} depends on {mention[0]}, which does not exist"
-                    yield self.finding(file.path, mention[1:], message, hint=work.suggestions.hint(mention[0]))
+                    hint = work.suggestions.hint(mention[0]) or "correct the id, or create that packet: workpacket new"
+                    yield self.finding(file.path, mention[1:], message, hint=hint)
 
 
 class DependencySuperseded(RepositoryRule):

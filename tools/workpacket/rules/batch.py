@@ -271,7 +271,7 @@ class BatchStatusUnknown(TasksRule):
 class BatchDependenciesUnread(DocumentRule[BatchDependencies]):
     """Dependencies in an unknown form
 
-    The dependencies are not read, so the next batch is planned without them.
+    The dependencies are not read, so no batch is planned: it might begin a task too early.
 
     Remedy: write them as a mapping, `edges: {T002: [T001]}`, or as phases whose tasks have `depends_on`.
     """

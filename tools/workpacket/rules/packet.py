@@ -236,8 +236,9 @@ class SpecificationUnnamed(PacketRule):
 
     def check(self, document: Packet) -> Iterator[Problem]:
         authority = document.placed_section("authority")
+        usual = any(document.text_at("authority", name) is not None for name in ("spec_baseline", "spec_target"))
         lanes = document.lanes.named(document.status.value) if document.status is not None else ()
-        if document.light or authority is None or any(lane.may_be_stub or lane.archived for lane in lanes):
+        if usual or document.light or authority is None or any(lane.may_be_stub or lane.archived for lane in lanes):
             return
         fields = {field.name for field in _all_fields(document) if field.value or field.owned}
         text = document.source.text

@@ -371,13 +371,15 @@ class ManifestIncomplete(ReportRule):
 
     def check(self, document: Packet) -> Iterator[Problem]:
         text = document.source.text
-        accepted = _is_finished(document) or any(match["verdict"].upper() == "PASS" for match in verdicts(document))
         gates = list(_OPEN_GATE.finditer(text, *_span_of(_validation(document)))) if "[ ]" in text else []
+        manifest = "Lint Results" in text
+        passed = (match["verdict"].upper() == "PASS" for match in verdicts(document) if gates or manifest)
+        accepted = any(passed) or ((bool(gates) or manifest) and _is_finished(document))
         if gates and accepted:
             more = f", nor {len(gates) - 1} more" if len(gates) > 1 else ""
             why = "the work is done" if _is_finished(document) else "a verdict is PASS"
             yield self.fault(gates[0].span("name"), f"the gate {gates[0]['name']} is not ticked{more}, but {why}")
-        if "Lint Results" not in document.source.text or not accepted:
+        if not manifest or not accepted:
             return
         for match in _EMPTY_FIELDS.finditer(document.source.text):
             count = len(match[0].splitlines())

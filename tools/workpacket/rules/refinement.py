@@ -22,7 +22,7 @@ from workpacket.rules.anchors import HEADING, chapters, folded, is_unknown_chapt
 from workpacket.rules.rule import DocumentRule, Files, ReferenceRule, first_lines, repeated
 from workpacket.rules.structured import PLACEHOLDER, says_something
 from workpacket.text.blocks import normal_key
-from workpacket.text.formats import date, legacy_signature
+from workpacket.text.formats import date, date_time, legacy_signature
 from workpacket.text.source import Source
 
 # Python refuses to convert a number of thousands of digits, and no file has so many lines.
@@ -344,7 +344,7 @@ class VerdictUnticked(RefinementRule):
             yield self.fault(points[0][1].span, message)
 
 
-_DAY = timedelta(days=1)
+_DAY, _ZONES = timedelta(days=1), timedelta(hours=15)
 
 
 class SignatureBeforeDocument(RefinementRule):
@@ -361,10 +361,11 @@ class SignatureBeforeDocument(RefinementRule):
         created, signature = document.created_at, document.signature
         if created is None or signature is None or legacy_signature(signature.value) or date(created.value[:10]):
             return
-        written = datetime.fromisoformat(created.value[:10])
+        exact = created.value.endswith("Z") and not date_time(created.value)
+        written = datetime.fromisoformat(created.value[: len("2026-01-31T09:30" if exact else "2026-01-31")])
         at = signature.value[-len("DDMMYYYYHHMM") :]  # strptime would import locale and calendar
         signed = datetime.fromisoformat(f"{at[4:8]}-{at[2:4]}-{at[:2]}T{at[8:10]}:{at[10:]}")
-        if signed + _DAY < written:  # the token has the time of some zone
+        if signed + (_ZONES if exact else _DAY) < written:  # the token has the time of some zone
             message = f"CREATED_AT is {created.value[:10]}, but the signature is dated {signed:%Y-%m-%d}"
             yield self.fault(created.span, message)
 

@@ -39,8 +39,9 @@ _ON_A_LINE = lazy_pattern(r"(?m)(?<=[^\s#>*+-]) #{2,4} (?P<title>[A-Z][^\r\n#]{2
 # The list mark, box or quotation mark before the text.
 _DRESS = lazy_pattern(r"[\s>*+_`~-]*(?:\d+[.)]\s+)?(?:\[[ xX]?\](?=\s|\Z)\s*)?[*_`\"']*")
 _NOTHING_SAID = lazy_pattern(
-    r"(?i:todo|tbd|pending|n/?a|none|none known|nothing|nothing yet|unknown|\?+|x|-+|\.+)?"
-    r"|\((?i:nothing yet|none|todo)\)|<[^<>]*>|#.*|\[[^\[\]]*\](?:\s*->\s*\[[^\[\]]*\])?"
+    r"(?i:todo|tbd|pending|n/?a|none|none known|nothing|nothing yet|unknown|\?+|x|[\u2013\u2014-]+|\.+|coming soon"
+    r"|to (?:follow|come))?|\((?i:nothing yet|none|todo|(?:describe|fill in|insert|explain|to be)\b[^()]*)\)"
+    r"|<[^<>]*>|#.*|\[[^\[\]]*\](?:\s*->\s*\[[^\[\]]*\])?"
 )
 
 
@@ -293,12 +294,14 @@ def _bare_headings(document: StructuredDocument) -> Iterator[tuple[SectionSpec, 
     present = {placed.spec.key for placed in document.placed}
     optional = {spec.heading: spec for spec in document.layout.sections if not spec.required}
     optional = {name: spec for name, spec in optional.items() if spec.key in _SOUGHT and spec.key not in present}
+    text = document.source.text
     for name, spec in optional.items():
-        at = document.source.text.find(f"\n{name}")
-        end = at + 1 + len(name)
-        alone = at >= 0 and not document.source.text[end : end + 1].strip(" \t\r\n")
+        # Without a blank behind its marks, `##EVIDENCE` is a paragraph.
+        at = max(text.find(f"\n{name}"), text.find(f"#{name}"))
+        start, end = text.rfind("\n", 0, at + 1) + 1, at + 1 + len(name)
+        alone = at >= 0 and not text[start : at + 1].strip("#") and not text[end : end + 1].strip(" \t\r\n")
         if alone and not _is_code(document, at + 1):
-            yield spec, (at + 1, end)
+            yield spec, (start, end)
 
 
 def _named_by(document: StructuredDocument, line: str) -> SectionSpec | None:

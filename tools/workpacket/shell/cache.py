@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any, Literal
 
-    # A folder: its name, stamp and newest change, and the names below it if they were not known.
-    _Look = tuple[str, str, int, str | None]
+    # A folder: its name, its state, the time of its last change, and the names below it.
+    _Look = tuple[str, str, int, str]
     Kind = Literal["file", "examined", "output", "folder", "glance", "sound", "proven", "claim", "landed", "words"]
 
 # The coarsest clock of a file system in use (FAT: two seconds). A file younger than this when read may be written again
@@ -374,20 +374,10 @@ def _stamp(status: os.stat_result) -> str:
 _LONG = 100_000
 
 
-class FolderState:
-    """The state of one packet's log. `stamp` changes when anything in it changes; `newest` is the time of the last
-    change, in nanoseconds.
-    """
-
-    __slots__ = ("newest", "stamp")
-
-    def __init__(self, stamp: str, newest: int) -> None:
-        self.stamp = stamp
-        self.newest = newest
-
-
 class LogState:
     """The state of the log, as of `started`: the state of each folder in it, and `stamp` and `newest` for all of them.
+    A state changes when anything in the folder changes; it is '' if the folder cannot be examined. `newest` is the time
+    of the last change, in nanoseconds.
 
     The names in a folder are cached. They are valid as long as the times of the folder are unchanged, so each known
     file needs one `lstat`, and no folder is listed. A file that was edited in place has different times, too (see
@@ -397,34 +387,40 @@ class LogState:
     def __init__(self, root: str, cache: Cache) -> None:
         self.root = root
         self.started = time.time_ns()
-        self.folders: dict[str, FolderState] = {}
         top = os.path.join(root, LOG_FOLDER)
         try:
             listed = sorted(map(_storable, os.listdir(top)))
         except OSError:
             listed = []
         known = cache.recall("folder", listed) if _HAS_POSIX_TIMES else {}
+        changed, self.newest = _looked_at(top, listed, known)
+        # If even these seem to have just changed, the clock was set back.
+        at_rest = self.newest + RACY_NS < self.started
+        self.folders = {name: known[name].partition("\n")[0] if name in known else "" for name in listed}
+        self._restless = set() if at_rest else set(known)
         learned: list[tuple[str, str]] = []
-        for name, stamp, newest, below in _looked_at(top, listed, known):
-            self.folders[name] = FolderState(stamp, newest)
-            if below is not None and self.is_at_rest(name):
+        for name, stamp, newest, below in changed:
+            self.folders[name] = stamp
+            self.newest = max(self.newest, newest)
+            self._restless.discard(name)
+            if stamp and newest + RACY_NS < self.started:
                 learned.append((name, f"{stamp}\n{below}"))
+            else:
+                self._restless.add(name)
         cache.keep("folder", learned)
         cache.make_room("folder", TREES * len(listed) + 10_000)
-        self.newest = max((state.newest for state in self.folders.values()), default=0)
-        self.stamp = _shortened("\n".join(f"{state.stamp} {name}" for name, state in self.folders.items()))
+        self.stamp = _shortened("\n".join([f"{stamp} {name}" for name, stamp in self.folders.items()]))
 
     def is_at_rest(self, name: str) -> bool:
         """Whether the state of this folder will identify its content from now on (see RACY_NS)."""
-        state = self.folders.get(name)
-        return state is not None and bool(state.stamp) and state.newest + RACY_NS < self.started
+        return name in self.folders and name not in self._restless
 
 
 # From this number of folders on, a second process is worth its start.
 _WORTH_A_FORK = 2000
 
 
-def _looked_at(top: str, names: Sequence[str], known: Mapping[str, str]) -> list[_Look]:
+def _looked_at(top: str, names: Sequence[str], known: Mapping[str, str]) -> tuple[list[_Look], int]:
     """Examine all folders; if possible, half of them in a copy of this process."""
     if len(names) < _WORTH_A_FORK or not hasattr(os, "fork") or (os.cpu_count() or 1) < 2:
         return _look(top, names, known)
@@ -444,34 +440,39 @@ def _looked_at(top: str, names: Sequence[str], known: Mapping[str, str]) -> list
             os._exit(0)
     os.close(send)
     with open(receive, "rb") as stream:
-        found = _look(top, first, known)
+        found, newest = _look(top, first, known)
         said = stream.read()
     os.waitpid(child, 0)
     try:
-        return [*found, *map(tuple, json.loads(said))]
+        rest, newest_there = json.loads(said)
     except ValueError:  # the copy could not finish
-        return [*found, *_look(top, second, known)]
+        rest, newest_there = _look(top, second, known)
+    return [*found, *map(tuple, rest)], max(newest, newest_there)
 
 
-def _look(top: str, folders: Sequence[str], known: Mapping[str, str]) -> list[_Look]:
+def _look(top: str, folders: Sequence[str], known: Mapping[str, str]) -> tuple[list[_Look], int]:
+    """Return the folders whose state is not the known one, and the time of the last change in the others."""
     found: list[_Look] = []
+    latest = 0
     for name in folders:
-        stamp, _, below = known.get(name, "").partition("\n")
-        state = _state_below(f"{top}/{name}", below.split(_BETWEEN)) if stamp else None
-        if state is not None and state.stamp == stamp:
-            found.append((name, stamp, state.newest, None))
-            continue
-        names = _names_below(f"{top}/{name}")
-        state = _state_below(f"{top}/{name}", names) or FolderState("", 0)
-        found.append((name, state.stamp, state.newest, _storable(_BETWEEN.join(names))))
-    return found
+        folder = f"{top}/{name}"
+        if name in known:
+            stamp, _, below = known[name].partition("\n")
+            state = _state_below(folder, below.split(_BETWEEN) if below else ())
+            if state is not None and state[0] == stamp:
+                latest = max(latest, state[1])
+                continue
+        names = _names_below(folder)
+        stamp, newest = _state_below(folder, names) or ("", 0)
+        found.append((name, stamp, newest, _storable(_BETWEEN.join(names))))
+    return found, latest
 
 
-def _state_below(folder: str, names: Sequence[str]) -> FolderState | None:
-    """Return the state of a folder and of these paths below it; None if one of them is missing."""
+def _state_below(folder: str, names: Sequence[str]) -> tuple[str, int] | None:
+    """Return the state of a folder and of these paths below it, and the time of the last change; None if one of them is
+    missing."""
     try:
-        own = os.lstat(folder)
-        found = [own, *map(os.lstat, [f"{folder}/{name}" for name in names if name])]
+        found = [os.lstat(folder), *[os.lstat(f"{folder}/{name}") for name in names]]
     except OSError:
         return None
     # POSIX guarantees that this time changes with every change of the file, and cannot be set back.
@@ -480,7 +481,7 @@ def _state_below(folder: str, names: Sequence[str]) -> FolderState | None:
     if not _HAS_POSIX_TIMES:
         newest = max(newest, *(status.st_mtime_ns for status in found))
         times.extend(status.st_mtime_ns ^ status.st_size for status in found)
-    return FolderState(times.tobytes().hex(), newest)
+    return times.tobytes().hex(), newest
 
 
 def _names_below(folder: str) -> list[str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from workpacket.git.objects import list_tree, object_names
@@ -39,21 +39,71 @@ from workpacket.shell import held
 from workpacket.shell.held import require_found, unreadable
 from workpacket.shell.tree import read_bytes
 from workpacket.text.source import REGISTER, Source
+from workpacket.value import NOTHING
+
+# In the listing, this represents the folders below the folder of packets.
+_FOLDERS = f"{PACKETS}/"
 
 
-class GovernedFiles:
-    """The locations of the files of each packet, from one listing of the folders."""
+class GovernedFiles(Collection[str]):
+    """The ids of all packets, and the locations of the files of each, from one listing of the folders. `names` are the
+    names in each folder; they are judged when they are needed, because most commands are about one packet of many.
+    """
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, names: Mapping[str, Sequence[str]] = NOTHING) -> None:
         self.root = root
-        self.stubs: dict[str, str] = {}
-        self.packets: dict[str, str] = {}
-        self.refinements: dict[str, str] = {}
-        self.logs: frozenset[str] = frozenset()
+        self._listed = names
 
-    @property
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name in self.beginning(name).known
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.known)
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    def beginning(self, start: str) -> GovernedFiles:
+        """Return the files of the packets whose ids begin with this string."""
+        narrowed = {
+            folder: [name for name in names if name.startswith(start)] for folder, names in self._listed.items()
+        }
+        return GovernedFiles(self.root, narrowed)
+
+    @cached_property
+    def stubs(self) -> dict[str, str]:
+        return dict(self._documents(STUBS))
+
+    @cached_property
+    def packets(self) -> dict[str, str]:
+        found = dict(self._documents(PACKETS))
+        return found | {name: path for name, path in self._in_folders("packet") if name not in found}
+
+    @cached_property
+    def refinements(self) -> dict[str, str]:
+        found = dict(self._documents(REFINEMENTS))
+        return found | {name: path for name, path in self._in_folders("refinement") if name not in found}
+
+    @cached_property
+    def logs(self) -> frozenset[str]:
+        names = self._listed.get(LOG_FOLDER, ())
+        return frozenset(name for name in names if name != CHECKPOINT_LOG and _is_id(name))
+
+    @cached_property
     def known(self) -> frozenset[str]:
         return frozenset((*self.stubs, *self.packets, *self.logs))
+
+    def _documents(self, folder: str) -> Iterator[tuple[str, str]]:
+        for name in sorted(self._listed.get(folder, ())):
+            stem, _, ending = name.rpartition(".")
+            if ending == "md" and _is_id(stem):
+                yield stem, f"{folder}/{name}"
+
+    def _in_folders(self, kind: str) -> Iterator[tuple[str, str]]:
+        for name in sorted(self._listed.get(_FOLDERS, ())):
+            path = f"{PACKETS}/{name}/{kind}.md"
+            if _is_id(name) and _is_file(self.root, path):
+                yield name, path
 
     def read(self, path: str) -> Source | None:
         """Return the file; None if it is missing. An unreadable file is an error."""
@@ -144,17 +194,9 @@ class LogsOnDemand(Mapping[str, Log]):
 
 def find_governed(root: str) -> GovernedFiles:
     """List the folders once."""
-    governed = GovernedFiles(root)
-    governed.stubs.update(_documents(root, STUBS))
-    governed.packets.update(_documents(root, PACKETS))
-    governed.refinements.update(_documents(root, REFINEMENTS))
-    for name in _folders(root, PACKETS):
-        for kind, paths in (("packet", governed.packets), ("refinement", governed.refinements)):
-            path = f"{PACKETS}/{name}/{kind}.md"
-            if _is_id(name) and _is_file(root, path):
-                paths.setdefault(name, path)
-    governed.logs = frozenset(name for name in _names(root, LOG_FOLDER) if name != CHECKPOINT_LOG and _is_id(name))
-    return governed
+    names = {folder: _names(root, folder) for folder in (STUBS, REFINEMENTS, LOG_FOLDER)}
+    names[PACKETS], names[_FOLDERS] = _names_and_folders(root, PACKETS)
+    return GovernedFiles(root, names)
 
 
 def packets_that_say(root: str, words: bytes) -> Iterator[Log]:
@@ -169,13 +211,6 @@ def packets_that_say(root: str, words: bytes) -> Iterator[Log]:
             yield read_log(name, files)
 
 
-def _documents(root: str, folder: str) -> Iterable[tuple[str, str]]:
-    for name in _names(root, folder):
-        stem, _, ending = name.rpartition(".")
-        if ending == "md" and _is_id(stem):
-            yield stem, f"{folder}/{name}"
-
-
 def _names(root: str, folder: str) -> list[str]:
     try:
         return sorted(os.listdir(os.path.join(root, folder)))
@@ -185,13 +220,14 @@ def _names(root: str, folder: str) -> list[str]:
         raise unreadable(root, error) from error
 
 
-def _folders(root: str, folder: str) -> list[str]:
-    """List the subfolders of a folder without calling stat for each of ten thousand files."""
+def _names_and_folders(root: str, folder: str) -> tuple[list[str], list[str]]:
+    """Return the names in a folder, and those that are folders, without calling stat for each of ten thousand files."""
     try:
-        with os.scandir(os.path.join(root, folder)) as entries:
-            return sorted(entry.name for entry in entries if entry.is_dir())
+        with os.scandir(os.path.join(root, folder)) as listed:
+            entries = list(listed)
+        return [entry.name for entry in entries], [entry.name for entry in entries if entry.is_dir()]
     except (FileNotFoundError, NotADirectoryError):
-        return []
+        return [], []
     except OSError as error:
         raise unreadable(root, error) from error
 

@@ -175,7 +175,7 @@ def glances(governed: GovernedFiles, cache: Cache) -> dict[str, Glance]:
     known: dict[str, str] = {}
     for name, value in cache.recall("glance", names).items():
         stamp, _, text = value.partition("\n")
-        if name in state.folders and stamp and stamp.partition(" ")[0] == state.folders[name].stamp:
+        if name in state.folders and stamp and stamp.partition(" ")[0] == state.folders[name]:
             known[name] = text
     missing = [name for name in names if name not in known]
     learned: list[tuple[str, str]] = []
@@ -183,7 +183,7 @@ def glances(governed: GovernedFiles, cache: Cache) -> dict[str, Glance]:
         known[name] = text
         # A folder that has just changed may change again within the same tick of the clock, with the same stamp.
         if state.is_at_rest(name):
-            learned.append((name, f"{state.folders[name].stamp} {digest}\n{text}"))
+            learned.append((name, f"{state.folders[name]} {digest}\n{text}"))
     cache.keep("glance", learned)
     cache.make_room("glance", TREES * len(names) + 10_000)
     return _loaded(known.items())

@@ -20,6 +20,7 @@ from typing import Final, Literal
 
 from workpacket.approvals.keys import PublicKey, read_key_fields
 from workpacket.approvals.sshsig import NAMESPACE, check_signature, read_signature, unarmor
+from workpacket.git.run import run_program
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import Actor, LogEvent, encode_event, event_id, event_of
@@ -43,9 +44,7 @@ def find_ssh_keygen() -> str:
 
     The program receives the person's passphrase and, with an event key, the right to sign.
     """
-    import shutil  # most commands sign nothing
-
-    tool = shutil.which("ssh-keygen")
+    tool = _in_path("ssh-keygen")
     if tool is None:
         raise WorkpacketError(
             "ssh_keygen_missing",
@@ -58,6 +57,17 @@ def find_ssh_keygen() -> str:
         hint = "put the folder that contains OpenSSH first in PATH"
         raise WorkpacketError("ssh_keygen_doubtful", f"{tool} is not used: {doubt}", hint=hint, path=tool)
     return tool
+
+
+def _in_path(program: str) -> str | None:
+    """Return the path of the program that a shell would start."""
+    if os.name == "nt":
+        import shutil  # a claim would spend a tenth of its time on importing it
+
+        return shutil.which(program)
+    folders = os.environ.get("PATH", os.defpath)
+    places = (os.path.join(folder, program) for folder in folders.split(os.pathsep)) if folders else ()
+    return next((place for place in places if os.path.isfile(place) and os.access(place, os.X_OK)), None)
 
 
 def work_tree_here() -> Path | None:
@@ -152,26 +162,22 @@ def run_openssh(
     *,
     in_terminal: bool = False,
     environment: Mapping[str, str] | None = None,
-    patience: float | None = None,
+    patience: float = 86_400.0,
 ) -> tuple[int, bytes]:
     """Return the status and output of an OpenSSH program. Unless `in_terminal`, it has no terminal to prompt in."""
-    import subprocess
+    if in_terminal:
+        import subprocess
 
+        # A list, and the program is the one that the person has in PATH.
+        done = subprocess.run(command, input=message, stdout=subprocess.PIPE, check=False)  # noqa: S603
+        return done.returncode, done.stdout
     try:
-        done = subprocess.run(  # noqa: S603 - a list, and the program is the one the person has in PATH
-            command,
-            input=message,
-            stdout=subprocess.PIPE,
-            stderr=None if in_terminal else subprocess.DEVNULL,
-            env=environment,
-            timeout=patience,
-            check=False,
-            # OpenSSH asks at the terminal of its session, whatever its standard input is.
-            start_new_session=not in_terminal,
-        )
-    except subprocess.TimeoutExpired:
+        # OpenSSH asks at the terminal of its session, whatever its standard input is.
+        inherited = os.environ if environment is None else environment
+        status, output, _ = run_program(command, inherited, message, patience, new_session=True)
+    except TimeoutError:
         return WAITED, b""
-    return done.returncode, done.stdout
+    return status, output
 
 
 def _usable(armored: str, message: bytes, namespace: str) -> bytes | Problem:

@@ -132,12 +132,12 @@ def named_document(root: str, path: str, kind: str) -> Found:
 def _found(path: str, kind: str, status: os.stat_result) -> Found:
     if not path.isascii() and not _is_utf8(path):
         return Found(path, kind, "", 0, problem="has a name that is not UTF-8")
-    if stat_module.S_ISLNK(status.st_mode):
-        return Found(path, kind, "", 0, problem="is a symbolic link")
     if not stat_module.S_ISREG(status.st_mode):
-        return Found(path, kind, "", 0, problem=NOT_A_FILE)
-    state = f"{status.st_size}.{status.st_mtime_ns}.{status.st_ctime_ns}.{status.st_ino}"
-    return Found(path, kind, state, max(status.st_mtime_ns, status.st_ctime_ns))
+        is_link = stat_module.S_ISLNK(status.st_mode)
+        return Found(path, kind, "", 0, problem="is a symbolic link" if is_link else NOT_A_FILE)
+    changed, modified = status.st_ctime_ns, status.st_mtime_ns
+    state = f"{status.st_size}.{modified}.{changed}.{status.st_ino}"
+    return Found(path, kind, state, max(modified, changed))
 
 
 def _is_utf8(path: str) -> bool:

@@ -40,7 +40,7 @@ from workpacket.runtime.attempts.effects import KEYED, REPEATABLE, user_key
 from workpacket.runtime.attempts.recorder import RecordDraft
 from workpacket.runtime.attempts.starter import orphans_of
 from workpacket.runtime.catalog import stream_name
-from workpacket.runtime.errors import LogDamaged, RunBlocked, RuntimeFault
+from workpacket.runtime.errors import LogDamaged, RunBlocked, RuntimeFault, WouldBeAltered
 from workpacket.runtime.holders import is_certainly_dead
 from workpacket.runtime.records.jcs import jcs_bytes, jcs_hash, kept, stored_text, value_of
 from workpacket.runtime.records.redaction import Redactor, names_a_secret
@@ -72,6 +72,22 @@ def make_artifact(body: Mapping[str, Json], redactor: Redactor) -> Artifact:
     assert isinstance(cleaned, Mapping)
     whole = {**cleaned, "schema_version": SCHEMA_VERSION, "redactions": hidden + found}
     return Artifact(artifact_id(whole), whole)
+
+
+def require_unaltered(state: Json, redactor: Redactor) -> None:
+    """Refuse a state from which a secret would be removed: `restore` would return a placeholder as if it were the
+    value.
+    """
+    parts = state.items() if isinstance(state, Mapping) else [("", state)]
+    for name, part in parts:
+        named, hidden = _without_named_secrets({name: part})
+        if hidden or redactor.clean_value(named, json.dumps(named, ensure_ascii=False))[1]:
+            field = f"state[{name!r}]" if name else "the state"
+            raise WouldBeAltered(
+                f"{field} seems to contain a secret, and would be restored without it",
+                hint="store a reference to the secret, or use another name if it is none",
+                details={"field": field},
+            )
 
 
 def artifact_id(body: Mapping[str, Json]) -> str:

@@ -38,6 +38,7 @@ from workpacket.runtime.model_sessions.record import (
     messages_behind,
     messages_of,
     pending_calls,
+    require_unaltered,
     save_artifact,
     stream_of,
 )
@@ -271,12 +272,13 @@ class OpenSession:
 
     def checkpoint(self, kind: CheckpointKind = "event_triggered", state: Json = None) -> str:
         """Save a snapshot of the session as an artifact, and return its id. If no state is given, the last one is
-        kept."""
-        if state is not None:
-            self._state = state
+        kept. Raises `WouldBeAltered` for a state that seems to contain a secret."""
         recorder = session_of(self.run).recorder
         if session_of(self.run).replay_only:
             return ""
+        if state is not None:
+            require_unaltered(state, recorder.redactor)
+            self._state = state
         arriving = self._model_run
         body: dict[str, Json] = {
             "kind": kind,

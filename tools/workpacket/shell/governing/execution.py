@@ -113,7 +113,7 @@ def gather(
         tool=f"workpacket {__version__}",
         policy=policy.lifecycle,
         packets=packets,
-        known=governed.known,
+        known=governed,
         board=governed.read(BOARD_PATH),
         registry=governed.read(REGISTRY_PATH),
         spec_pointer=pointer,
@@ -162,23 +162,18 @@ def _all_packets(governed: GovernedFiles) -> dict[str, PacketFacts]:
 
 def _packets(governed: GovernedFiles, names: Iterable[str]) -> dict[str, PacketFacts]:
     """Return the given packets, all revisions of their bases, and the dependencies of the given packets."""
-    # Only names with the same beginning are parsed: parsing all of them would take most of a command's time.
-    alike: dict[str, list[str]] = {}
-    for name in governed.known:
-        alike.setdefault(_without_revision(name), []).append(name)
     found: dict[str, PacketFacts] = {}
 
     def take(wp_id: WorkPacketId) -> None:
-        for name in alike.get(_without_revision(wp_id.text), ()):
+        alike = governed.beginning(_without_revision(wp_id.text))
+        for name in alike.known:
             revision = WorkPacketId.parse(name)
             if name not in found and revision.base == wp_id.base:
-                found[name] = governed.packet(revision)
+                found[name] = alike.packet(revision)
 
     chosen = list(names)
     for name in chosen:
         take(WorkPacketId.parse(name))
-    if len(found) == len(governed.known):
-        return found
     for name in chosen:
         packet = found.get(name)
         for needed in packet.dependencies() if packet is not None else ():
@@ -189,7 +184,7 @@ def _packets(governed: GovernedFiles, names: Iterable[str]) -> dict[str, PacketF
 
 
 def _without_revision(name: str) -> str:
-    """Return the name without a revision such as `-v3`. Uses no pattern, because it is called for every name."""
+    """Return the name without a revision such as `-v3`."""
     head, mark, number = name.rpartition("-v")
     return head if mark and number.isascii() and number.isdecimal() else name
 

@@ -17,11 +17,12 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
+from shlex import quote
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from workpacket.problem import Problem, WorkpacketError
-from workpacket.runtime.errors import NewerSchema, RuntimeFault, StoreCorrupt
+from workpacket.runtime.errors import NewerSchema, RuntimeFault, StoreCorrupt, StoreUnavailable
 from workpacket.runtime.records.events import Event, entry_of, verified
 from workpacket.runtime.records.jcs import address_of
 from workpacket.runtime.stores.contract import lease_held
@@ -62,8 +63,6 @@ class PutBack(NamedTuple):
 
 def back_up(store: SQLiteStore, target: Path) -> tuple[Problem, ...]:
     """Copy the store, as it is at this moment, to a new file, and return what is damaged in it."""
-    if store.access.newer:
-        raise NewerSchema(f"{store.access.path} has schema {store.access.newer}, which this version cannot verify")
     if target.exists():
         raise WorkpacketError("file_unwritable", f"{target} exists already", hint="give a name that is free")
     # In the store's own folder: the target may be on a file system on which no store can be opened.
@@ -83,6 +82,9 @@ def restore(path: Path, backup: Path, timeout: float, *, damaged: bool = False) 
     store open are refused afterwards; a run that is being worked on prevents it. A damaged backup is restored only with
     `damaged`.
     """
+    if Path(f"{backup}-wal").exists():  # what is in this log would be missing, also where `backup` is the store itself
+        hint = f"back it up first: WORKPACKET_STORE={quote(str(backup))} workpacket runtime runs back-up FILE"
+        raise StoreUnavailable(f"{backup} is a store in use, not a backup", code="store_busy", hint=hint)
     prepare_folder(path.parent)
     side = SideFile(path.with_name(f"{path.name}.lock"))
     try:
@@ -117,6 +119,8 @@ def _problems_of(copy: Path) -> tuple[Problem, ...]:
         if mark != APPLICATION_ID:
             raise StoreCorrupt("this file is not a backup of a run store", hint="give the file that `back-up` wrote")
         with closing(SQLiteStore(copy)) as store:
+            if store.access.newer:
+                raise NewerSchema(f"the store has schema {store.access.newer}, which this version cannot verify")
             return examine(store)
     except sqlite3.Error as error:
         raise StoreCorrupt(f"this file is not a backup of a run store: {error}") from error
