@@ -146,7 +146,10 @@ def approved(root: Path) -> tuple[Path, str, Path]:
         wish = Wish(WP, "activation", "approve", find_key(str(key)).public, validity=timedelta(days=1))
         draft = draft_decision(approvals, wish, now)
         write_decision(approvals, draft, sign(draft.message, str(key)))
-        return root, approvals.base.commit, key
+        base = approvals.base.commit
+    _run("git", "-C", str(root), "add", "--all")
+    _run("git", "-C", str(root), *person, "commit", "--quiet", "-m", "approve")
+    return root, base, key
 
 
 def _signature_alone(side: Side) -> Sampler:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from workpacket.audit.overview import Audit, audit
+from workpacket.audit.overview import Audit, Auditor
+from workpacket.audit.packet_row import AuditedPacket
 from workpacket.audit.tracing import AuditFacts, KnownCommit, SignedDecision
 from workpacket.ledger.log import EventWriter, NewLogEvent, next_event, read_log
 from workpacket.lifecycle.facts import Facts, PacketFacts
@@ -13,7 +15,8 @@ from workpacket.model.events import Actor
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.plan import Moment
 from workpacket.problem import Location, Problem
-from workpacket.report.audit_page import PageFiles, render_audit_page
+from workpacket.report.audit_data import PacketTexts
+from workpacket.report.audit_page import PageFiles, inert, render_audit_page
 from workpacket.report.catalogue import catalogue
 from workpacket.shell.audit import page_file
 from workpacket.text.source import Source
@@ -32,14 +35,21 @@ ATTACKS = (
 )
 
 
-def render(made: Audit) -> str:
-    return render_audit_page(made, catalogue(), PageFiles(page_file("audit.css"), page_file("audit.js")))
+def render(packets: dict[str, PacketFacts], **more: Any) -> str:
+    texts = PacketTexts(inert)
+    made = audit_of(packets, visit=texts.take, **more)
+    files = PageFiles(page_file("audit.css"), page_file("audit.js"))
+    return "".join(render_audit_page(made, texts, catalogue(), files))
 
 
-def audit_of(packets: dict[str, PacketFacts], **more: Any) -> Audit:
+def audit_of(
+    packets: dict[str, PacketFacts], *, visit: Callable[[AuditedPacket], None] | None = None, **more: Any
+) -> Audit:
     facts = AuditFacts(**{"name": "", "now": NOW, "packets": packets, "policy": LifecyclePolicy(), **more})
     governed = Facts(Moment(NOW, "", ""), Actor("ann", "human"), "test", LifecyclePolicy(), packets, frozenset(packets))
-    return audit(facts, governed, catalogue())
+    auditor = Auditor(visit)
+    auditor.take(facts)
+    return auditor.made(facts, governed, catalogue())
 
 
 def packet(name: str, what: str = "Work") -> PacketFacts:
@@ -71,6 +81,14 @@ def packet(name: str, what: str = "Work") -> PacketFacts:
 
 
 def hostile_audit() -> Audit:
+    return audit_of(**_hostile())
+
+
+def hostile_page() -> str:
+    return render(**_hostile())
+
+
+def _hostile() -> dict[str, Any]:
     """Every place that a stranger can write to holds every attack."""
     packets: dict[str, PacketFacts] = {}
     findings: list[Problem] = []
@@ -84,15 +102,11 @@ def hostile_audit() -> Audit:
         ]
     head = KnownCommit("a" * 40, NOW, ATTACKS[0], " ".join(ATTACKS), True)
     rewritten = {name: [(attack, attack, attack)] for name, attack in zip(packets, ATTACKS, strict=True)}
-    return audit_of(
-        packets, findings=findings, decisions=decisions, name=ATTACKS[0], target=ATTACKS[1], head=head,
-        rewritten=rewritten,
-    )  # fmt: skip
-
-
-def hostile_page() -> str:
-    return render(hostile_audit())
+    return {
+        "packets": packets, "findings": findings, "decisions": decisions, "name": ATTACKS[0], "target": ATTACKS[1],
+        "head": head, "rewritten": rewritten,
+    }  # fmt: skip
 
 
 def many_packets(count: int) -> str:
-    return render(audit_of({name: packet(name) for name in (f"WP-1-Part-{number}-v1" for number in range(count))}))
+    return render({name: packet(name) for name in (f"WP-1-Part-{number}-v1" for number in range(count))})

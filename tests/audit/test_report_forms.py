@@ -16,6 +16,7 @@ from audit.pages import ATTACKS, audit_of, hostile_audit, hostile_page, many_pac
 from audit.test_planted_faults import FAULTS
 from git.scratch import git
 from workpacket.audit.overview import board_history, lane_order
+from workpacket.audit.packet_row import moves_of
 from workpacket.model.lanes import BUILT_IN
 from workpacket.problem import Location, Problem
 from workpacket.report.audit_data import audit_json, render_audit_markdown, render_audit_text
@@ -172,8 +173,9 @@ def test_a_report_of_nothing_can_be_made(tmp_path: Path) -> None:
 
 def test_the_board_over_time_counts_every_packet_once() -> None:
     packets = [packet(f"WP-1-Part-{number}-v1") for number in range(3)]
-    order = lane_order(packets, BUILT_IN)
-    history = board_history(packets, order)
+    moves = [move for each in packets for move in moves_of(each)]
+    order = lane_order(moves, BUILT_IN)
+    history = board_history(moves, order)
     assert [sum(point.counts) for point in history] == [3] * len(history)
     assert history[-1].counts[order.index("ABANDONED")] == 3
 

@@ -11,7 +11,7 @@ import pytest
 from judging.repositories import Tree
 from judging.test_coverage_of_changes import HELD, A, Kitchen
 from workpacket.lifecycle.policy import CoveragePolicy, LifecyclePolicy
-from workpacket.shell.judging.landed_work import landed, landing_faults
+from workpacket.shell.judging.landed_work import landed, landing_faults, passed_verdicts
 from workpacket.shell.work_done import described
 
 pytestmark = pytest.mark.share(4)
@@ -159,7 +159,9 @@ def test_a_wording_that_landed_before_its_verdict_landed_as_it_was_judged(kitche
     policy = LifecyclePolicy(coverage=CoveragePolicy("required"))
     logs = {A: kitchen.stories[A].log()}
     repository = kitchen.written.stored()
-    codes = [[each.code for each in landing_faults(repository, tip, logs, policy)[tip]] for tip in told]
+    codes = [
+        [each.code for each in landing_faults(repository, tip, passed_verdicts(logs), policy)[tip]] for tip in told
+    ]
     assert codes == [[], ["landed_otherwise"]]
 
 
@@ -189,7 +191,7 @@ def test_sections_added_at_one_place_may_both_land_and_nothing_else(
     later = kitchen.commit(new, landing)
     logs = {A: kitchen.stories[A].log()}
     policy = LifecyclePolicy(coverage=CoveragePolicy("required"))
-    found = landing_faults(kitchen.written.stored(), later, logs, policy)[later]
+    found = landing_faults(kitchen.written.stored(), later, passed_verdicts(logs), policy)[later]
     assert [one.path for one in found] == faults
 
 
@@ -204,7 +206,7 @@ def test_a_section_that_was_added_on_the_way_needs_no_verdict(kitchen: Kitchen) 
     later = kitchen.commit(new, landing)
     logs = {A: kitchen.stories[A].log()}
     policy = LifecyclePolicy(coverage=CoveragePolicy("required"))
-    found = landing_faults(kitchen.written.stored(), later, logs, policy)[later]
+    found = landing_faults(kitchen.written.stored(), later, passed_verdicts(logs), policy)[later]
     assert [(one.code, one.path) for one in found] == []
 
 

@@ -16,7 +16,7 @@ from judging.test_coverage_of_changes import OLD, WORK, A, B, Kitchen, page, pla
 from ledger.stories import Story
 from workpacket.lifecycle.policy import CoveragePolicy, LifecyclePolicy
 from workpacket.shell.judging import landed_work
-from workpacket.shell.judging.landed_work import landed, landing_faults, merge_faults
+from workpacket.shell.judging.landed_work import landed, landing_faults, merge_faults, passed_verdicts
 from workpacket.shell.work_done import described
 
 pytestmark = pytest.mark.share(4)
@@ -192,7 +192,7 @@ def merging(kitchen: Kitchen, tip: str, name: str = A) -> set[tuple[str, str]]:
 
 def of_landings(kitchen: Kitchen, tip: str, *, most: int = 9) -> dict[str, set[str]]:
     logs = {name: story.log() for name, story in kitchen.stories.items()}
-    found = landing_faults(kitchen.written.stored(), tip, logs, POLICY, most)
+    found = landing_faults(kitchen.written.stored(), tip, passed_verdicts(logs), POLICY, most)
     return {commit: {one.path for one in faults} for commit, faults in found.items()}
 
 
@@ -241,7 +241,7 @@ def test_work_whose_commits_are_the_line_itself_landed_as_it_is(kitchen: Kitchen
 
 def codes_of_landings(kitchen: Kitchen, tip: str) -> dict[str, list[tuple[str, str]]]:
     logs = {name: story.log() for name, story in kitchen.stories.items()}
-    found = landing_faults(kitchen.written.stored(), tip, logs, POLICY)
+    found = landing_faults(kitchen.written.stored(), tip, passed_verdicts(logs), POLICY)
     return {commit: [(one.code, one.path) for one in faults] for commit, faults in found.items()}
 
 

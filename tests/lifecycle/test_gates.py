@@ -534,3 +534,36 @@ def test_a_file_that_an_editor_changes_in_between_stops_the_command(
     result = governed("packet", "abandon", NAME, "--reason", "x")
     assert (result.status, "changed_meanwhile" in result.err) == (4, True)
     assert governed.state(NAME).lane == "STUB"
+
+
+def _landed_by_others(governed: Governed, *paths: str) -> None:
+    """Others land files while the work goes on, and the branch merges them."""
+    governed.git("switch", "--quiet", "main")
+    for path in paths:
+        governed.write(path, "by others\n")
+    governed.commit("By others")
+    governed.git("switch", "--quiet", f"wp/{NAME}")
+    governed.git("merge", "--quiet", "--no-edit", "main")
+
+
+def test_what_others_landed_and_the_branch_merged_is_not_outside_its_scope(governed: Governed) -> None:
+    governed.begin()
+    governed.activate(NAME)
+    governed.commit("activated")
+    governed.work(NAME)
+    _landed_by_others(governed, "docs/other.md", "lib/other.py")
+    refused = governed("submit", NAME, "--as", "coder")
+    assert [code for code in refused.codes if code != "evidence_missing"] == []
+
+
+def test_what_the_branch_makes_of_it_is_outside_its_scope(governed: Governed) -> None:
+    governed.begin()
+    governed.activate(NAME)
+    governed.commit("activated")
+    governed.work(NAME)
+    _landed_by_others(governed, "docs/other.md", "lib/other.py")
+    governed.write("lib/other.py", "by the coder\n")
+    (governed.root / "docs/other.md").unlink()
+    governed.commit("More than asked")
+    refused = governed("submit", NAME, "--as", "coder")
+    assert refused.codes.count("outside_scope") == 2

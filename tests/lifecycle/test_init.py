@@ -415,6 +415,19 @@ def test_a_main_branch_with_an_unusual_name_is_known_beside_other_branches(gover
     assert "defaultBranch" not in governed.done("init").out
 
 
+def test_adopt_records_a_main_branch_with_an_unusual_name_too(governed: Governed) -> None:
+    governed.done("init", "--commit")
+    git(governed.root, "symbolic-ref", "HEAD", "refs/heads/release")
+    git(governed.root, "update-ref", "refs/heads/release", git(governed.root, "rev-parse", "main"))
+    git(governed.root, "branch", "--quiet", "-D", "main")
+    assert "  - git config init.defaultBranch release: other branches would hide" in governed.done("adopt").out
+    git(governed.root, "branch", "wp/WP-1-Other-v1")
+    assert "release" in next(
+        line for line in governed.done("policy", "show").out.splitlines() if line.startswith("target_branch")
+    )
+    assert "defaultBranch" not in governed.done("adopt").out
+
+
 @pytest.mark.parametrize("name", ["main", "trunk"])
 def test_a_main_branch_that_git_finds_is_not_recorded(governed: Governed, name: str) -> None:
     git(governed.root, "symbolic-ref", "HEAD", f"refs/heads/{name}")

@@ -367,14 +367,25 @@ class Team:
                 if pending:
                     raise Fault(f"stuck: {name} in {lane} does not land")
                 shown = self.forge.run("show", name).out
-                if not any(f"is {end}" in shown for end in ENDS):
+                if any(f"is {end}" in shown for end in ENDS):
+                    return
+                if not self._reopened(person, name, holder):
                     raise Fault(f"stuck: {name} has landed in {lane}, but: {shown.splitlines()[0]}")
-                return
+                continue
             self._move(person, part, lane, holder)
             person.push()
             if before == (person.at("HEAD"), self.forge.at("HEAD")):
                 raise Fault(f"stuck: {name} in {lane}, held by {holder}: {self.told[-6:]}")
         raise Fault(f"stuck: {name} did not come to its end")
+
+    def _reopened(self, person: Person, name: str, holder: str) -> bool:
+        """What landed is not what was judged, because somebody settled a conflict: the message says to reopen it."""
+        if "(landed_otherwise)" not in person.run("packet", "merged", name).err:
+            return False
+        reason = ("--reason", "It landed otherwise", "--as", holder)
+        reopened = person.run("packet", "reopen", name, *reason).status == 0
+        person.commit("Reopened")
+        return reopened
 
     def _move(self, person: Person, part: int, lane: str, holder: str) -> None:
         step, name, light = Step(person.number, "", part), name_of(part), self.story.form in ("light", "signed")
@@ -609,6 +620,7 @@ class Team:
         recovered = person.run("log", "recover")
         if recovered.status:
             person.run("log", "recover", "--forward")
+        person.commit("What was killed")
 
     # --- the forge ---
 
@@ -734,6 +746,8 @@ class Team:
             for path in person.git("diff", "--name-only", "origin/main", "--", "src").split():
                 person.git("rm", "--quiet", "--force", path, check=False)
                 person.git("checkout", "--quiet", "origin/main", "--", path, check=False)
+        if "log_event_missing" in codes:
+            person.run("log", "recover", "--write")
         if "move_beside_base" in codes:
             person.git("restore", "--source=origin/main", "--staged", "--worktree", f".GOV/log/{name_of(part)}")
             self.forked.discard(name_of(part))

@@ -4,35 +4,41 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Final
 
+from workpacket.audit.packet_row import (
+    AuditedPacket,
+    LaneMove,
+    PacketRow,
+    obstacles,
+    packet_doubts,
+    row_of,
+    submitted_lanes,
+)
 from workpacket.audit.tracing import (
     AuditFacts,
     Requirement,
-    Trace,
-    TracedCommit,
     audit_finding,
     requirements,
     trace,
     uncovered,
-    unfinished,
 )
 from workpacket.digests import sha256
 from workpacket.documents.document import stem_of
-from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.gates import ACTIVATING, lease_held
+from workpacket.lifecycle.facts import Facts
 from workpacket.lifecycle.projections import in_force
 from workpacket.lifecycle.proofs import same
 from workpacket.model.canonical import Json, canonical_bytes
 from workpacket.model.event_types import FORKED
-from workpacket.model.lanes import ARCHIVED, HOLDER, SETTLED, WAITING, LaneTable
+from workpacket.model.lanes import ARCHIVED, HOLDER, LaneTable
 from workpacket.model.layout import ATTESTATIONS_FOLDER, LOG_FOLDER, envelope_path
 from workpacket.model.reasons import SEVERITIES, Family, Reason
 from workpacket.problem import Problem
 from workpacket.value import Value, replace
 
+# A packet's stub, packet and refinement are the first of its paths.
+_OWN = 3
 _POINTS = 60
 _SHORTEST = timedelta(minutes=1)
 
@@ -44,17 +50,16 @@ class Point(Value):
     counts: tuple[int, ...]
 
 
-def lane_order(packets: Iterable[PacketFacts], lanes: LaneTable) -> tuple[str, ...]:
+def lane_order(moves: Iterable[LaneMove], lanes: LaneTable) -> tuple[str, ...]:
     """Return the policy's lanes, followed by other lanes in the logs and by '' for packets without a lane."""
-    told = {event.lane_to or "" for packet in packets for event in packet.state.history if event.moves_lane}
+    told = {move.lane for move in moves}
     return (*lanes.tokens, *sorted(told - {"", FORKED, *lanes.tokens}), FORKED)
 
 
-def board_history(packets: Iterable[PacketFacts], order: Sequence[str]) -> list[Point]:
+def board_history(told: Iterable[LaneMove], order: Sequence[str]) -> list[Point]:
     """Sample about sixty evenly spaced times between the first move and the last."""
-    told = [event for packet in packets for event in packet.state.history if event.moves_lane]
     # Moves of one packet at the same time stay in log order.
-    moves = [(event.at, event.packet, event.lane_to or "") for event in sorted(told, key=lambda event: event.at)]
+    moves = sorted(told, key=lambda move: move.at)
     if not moves:
         return []
     points: list[Point] = []
@@ -62,11 +67,11 @@ def board_history(packets: Iterable[PacketFacts], order: Sequence[str]) -> list[
     counts: Counter[str] = Counter()
     waiting = iter([*moves, None])
     move = next(waiting)
-    for written in _moments(moves[0][0], moves[-1][0]):
-        while move is not None and move[0] <= written:
-            counts[lanes.get(move[1], "")] -= 1
-            lanes[move[1]] = move[2]
-            counts[move[2]] += 1
+    for written in _moments(moves[0].at, moves[-1].at):
+        while move is not None and move.at <= written:
+            counts[lanes.get(move.packet, "")] -= 1
+            lanes[move.packet] = move.lane
+            counts[move.lane] += 1
             move = next(waiting)
         points.append(Point(written, tuple(max(counts[lane], 0) for lane in order)))
     return points
@@ -93,126 +98,34 @@ class BaseRow(Value):
     commits: tuple[str, ...]
 
 
-def base_rows(facts: AuditFacts, governed: Facts, traces: Mapping[str, Trace]) -> list[BaseRow]:
-    by_base: dict[str, list[PacketFacts]] = {}
-    for packet in facts.packets.values():
-        by_base.setdefault(packet.id.base, []).append(packet)
-    return [_row(facts, governed, traces, base, by_base[base]) for base in sorted(by_base)]
+def base_rows(governed: Facts, rows: Mapping[str, PacketRow]) -> list[BaseRow]:
+    by_base: dict[str, list[PacketRow]] = {}
+    for row in rows.values():
+        by_base.setdefault(row.id.base, []).append(row)
+    return [_base_row(governed, rows, base, by_base[base]) for base in sorted(by_base)]
 
 
-def _row(
-    facts: AuditFacts, governed: Facts, traces: Mapping[str, Trace], base: str, revisions: list[PacketFacts]
-) -> BaseRow:
-    revisions.sort(key=lambda packet: packet.id.revision or 1)
+def _base_row(governed: Facts, rows: Mapping[str, PacketRow], base: str, revisions: list[PacketRow]) -> BaseRow:
+    revisions.sort(key=lambda row: row.id.revision or 1)
     # One base at a time, because `in_force` examines all packets that it is given.
-    only = replace(governed, packets={packet.id.text: packet for packet in revisions})
-    row = in_force(only, base, {}, {})
-    active = row.id if row is not None else ""
-    traced = traces.get(active)
-    criteria = traced.criteria if traced is not None else ()
-    superseded = [(packet.state.superseded_by, packet.id.text) for packet in revisions if packet.state.superseded_by]
-    commits = [commit.id for packet in revisions for commit in traces[packet.id.text].commits]
-    counting = [each for each in facts.decisions.get(active, ()) if each.decision == "approve" and not each.refusals]
+    only = replace(governed, packets={row.id.text: governed.packets[row.id.text] for row in revisions})
+    current = in_force(only, base, {}, {})
+    active = rows[current.id] if current is not None else None
+    superseded = [(row.superseded_by, row.id.text) for row in revisions if row.superseded_by]
     return BaseRow(
         base,
-        active,
-        facts.packets[active].lane if active else "",
-        tuple((packet.id.text, packet.lane) for packet in revisions),
+        active.id.text if active is not None else "",
+        active.lane if active is not None else "",
+        tuple((row.id.text, row.lane) for row in revisions),
         tuple(superseded),
-        len(counting),
-        sum(criterion.proved for criterion in criteria),
-        len(criteria),
-        tuple(dict.fromkeys(commits)),
+        active.approvals if active is not None else 0,
+        active.proved if active is not None else 0,
+        active.criteria if active is not None else 0,
+        tuple(dict.fromkeys(commit for row in revisions for commit in row.commits)),
     )
 
 
-def obstacles(facts: AuditFacts, packet: PacketFacts) -> list[str]:
-    """Return every obstacle that the log and the documents show. `why` also lists the requirements of gates."""
-    return list(_obstacles(facts, packet))
-
-
-def _obstacles(facts: AuditFacts, packet: PacketFacts) -> Iterator[str]:
-    state = packet.state
-    if not packet.lane:
-        yield "It has no log, so it cannot pass a gate. Run: workpacket adopt"
-        return
-    if state.forked:
-        moves = " and ".join(f"{move.type} by {move.actor.id} at {move.at}" for move in state.latest_moves)
-        yield f"It was moved on two branches: {moves}. A person must resolve this."
-    if packet.lane == "BLOCKED" and state.latest_moves:
-        move = state.latest_moves[-1]
-        yield f"Blocked by {move.actor.id} since {move.at}: {move.text('reason') or 'no reason given'}"
-        yield f"Until: {move.text('until') or 'nothing was said'}"
-    if not unfinished(packet.lane):
-        return
-    yield from _waits_for(facts, packet)
-    if packet.lane == "IN_PROGRESS" and not lease_held(state, facts.now):
-        holder = f", last held by {state.lease.holder}" if state.lease is not None and state.lease.holder else ""
-        yield f"It has no holder: the lease has expired or been released{holder}."
-    if packet.light and packet.lane == "STUB":
-        yield "It has not been started."
-    elif packet.lane == "STUB" and packet.refinement is None:
-        yield "There is no technical refinement yet."
-    elif packet.lane == "STUB" and not any(_yes(facts, packet)):
-        yield "Its refinement is not signed."
-
-
-def _waits_for(facts: AuditFacts, packet: PacketFacts) -> Iterator[str]:
-    if packet.lane not in WAITING:
-        return
-    for name in packet.dependencies():
-        other = facts.packets.get(name)
-        lane = other.lane if other is not None else ""
-        if lane not in facts.policy.satisfied_by:
-            yield f"It is waiting for {name}, which is {lane or 'unknown'}."
-
-
-def waits_for(facts: AuditFacts, packet: PacketFacts) -> str:
-    """Return one word for what a packet is waiting for, used by the page as a filter; '' if it is done or being worked
-    on."""
-    lane = packet.lane
-    if packet.state.forked:
-        return "resolve"
-    known = facts.policy.lanes.lane(lane)
-    if known is None or known.needs or not known.unfinished:
-        return known.needs if known is not None else ""
-    if any(_waits_for(facts, packet)):
-        return "dependency"
-    if lane == "STUB":
-        return _stub_waits_for(facts, packet)
-    held = lane == "IN_PROGRESS" and lease_held(packet.state, facts.now)
-    return "" if held or facts.policy.lanes.is_added(lane) else "coder"
-
-
-def _stub_waits_for(facts: AuditFacts, packet: PacketFacts) -> str:
-    if not packet.light and packet.refinement is None:
-        return "refinement"
-    asked = not packet.light or facts.policy.packets.approvals == "signed"
-    return "approval" if asked and not any(_yes(facts, packet)) else "start"
-
-
-def who_approved(facts: AuditFacts, packet: PacketFacts) -> str:
-    """Return who signed the latest approval of the work, preferably one that counts; '' if there is none."""
-    signed = facts.decisions.get(packet.id.text, ())
-    approved = [each for each in signed if each.gate in ACTIVATING and each.decision == "approve"]
-    latest = max(approved, key=lambda each: (not each.refusals, each.issued_at), default=None)
-    return "" if latest is None else latest.approver if not latest.refusals else f"{latest.approver} (does not count)"
-
-
-def who_judged(facts: AuditFacts, packet: PacketFacts) -> str:
-    """Return who gave the latest verdict, marked as claimed if no signature proves it."""
-    latest = packet.state.verdicts[-1] if packet.state.verdicts else None
-    if latest is None:
-        return ""
-    return latest.actor.id if latest.id in facts.proven else f"{latest.actor.id} (claimed)"
-
-
-def _yes(facts: AuditFacts, packet: PacketFacts) -> Iterator[bool]:
-    for decision in facts.decisions.get(packet.id.text, ()):
-        yield decision.gate in ACTIVATING and decision.decision == "approve" and not decision.refusals
-
-
-def who_acts(finding: Problem, family: Family, packet: PacketFacts | None, lanes: LaneTable) -> str:
+def who_acts(finding: Problem, family: Family, packet: PacketRow | None, lanes: LaneTable) -> str:
     """Return who can fix a finding: the maintainer for a forgery, the approver for an approval, otherwise the role that
     acts in the lane.
     """
@@ -227,110 +140,20 @@ def who_acts(finding: Problem, family: Family, packet: PacketFacts | None, lanes
     lane = lanes.lane(packet.lane)
     if lane is None or lane.acts != HOLDER:
         return lane.acts if lane is not None else "the orchestrator"
-    return (packet.state.lease.holder or "the coder") if packet.state.lease is not None else "the orchestrator"
+    return (packet.holder or "the coder") if packet.holder is not None else "the orchestrator"
 
 
-# How far the clocks of two machines may differ.
-_SKEW: Final = timedelta(minutes=5)
-
-
-def submitted_lanes(lanes: LaneTable) -> tuple[str, ...]:
-    """Return the lanes in which every criterion must already have been proved."""
-    return lanes.way[lanes.way.index("IN_PROGRESS") + 1 :]
-
-
-def packet_doubts(packet: PacketFacts, traced: Trace, lanes: LaneTable) -> list[Problem]:
-    """Return all findings about one packet."""
-    if packet.lane in SETTLED:
-        return []
-    return [
-        *_changed_requirements(packet, traced),
-        *_unproved(packet, traced, lanes),
-        *_containment(traced),
-        *_without_requirement(packet, traced),
-    ]
-
-
-def _changed_requirements(packet: PacketFacts, traced: Trace) -> Iterator[Problem]:
-    """Report changed requirements. Validated work was correct for the version on which it was based; whether it is
-    still correct is a separate question.
-    """
-    for anchor in traced.anchors if packet.lane != "VALIDATED" else ():
-        if anchor.state == "changed":
-            message = f"{anchor.name or 'the passage'} has changed since the refinement was written: {anchor.why}"
-            path = packet.packet_path if packet.light else packet.refinement_path
-            yield audit_finding("requirement_changed", path, anchor.line, message)
-
-
-def _unproved(packet: PacketFacts, traced: Trace, lanes: LaneTable) -> Iterator[Problem]:
-    for criterion in traced.criteria if packet.lane in submitted_lanes(lanes) else ():
-        if not criterion.proved:
-            where = "in the log or in EVIDENCE_MAPPING"
-            message = f"DONE_MEANS {criterion.number}, {criterion.text[:100]!r}, has no evidence {where}"
-            yield audit_finding("criterion_without_evidence", packet.packet_path, criterion.line, message)
-        for each in criterion.evidence:
-            if each.suspect:
-                message = f"DONE_MEANS {criterion.number}, {criterion.text[:100]!r}: {each.suspect}"
-                yield audit_finding("proof_changed", packet.packet_path, criterion.line, message)
-    for stray in traced.strays:
-        message = f"evidence for {stray.criterion[:100]!r}, which is not listed in DONE_MEANS"
-        yield audit_finding("evidence_without_criterion", stray.source, stray.line, message)
-
-
-def _containment(traced: Trace) -> Iterator[Problem]:
-    for commit in traced.commits:
-        if commit.role == "target":
-            yield from _target_doubts(commit)
-        elif commit.role == "merged" and commit.event.text("proof") == "commit":
-            yield from _on_target(commit)
-
-
-def _target_doubts(commit: TracedCommit) -> Iterator[Problem]:
-    yield from _on_target(commit)
-    if commit.seen is not None and datetime.fromisoformat(commit.seen.at) > _instant(commit.event.at) + _SKEW:
-        recorded = f"was recorded at {commit.event.at} as the commit that contains the work"
-        message = f"{commit.id[:12]}, committed at {commit.seen.at}, {recorded}"
-        yield audit_finding("containment_too_early", commit.event.path, 1, message)
-
-
-def _on_target(commit: TracedCommit) -> Iterator[Problem]:
-    target = commit.event.text("target") or "the target branch"
-    if commit.seen is None:
-        message = f"{commit.id[:12]}, recorded as merged into {target}, is not a commit in this clone"
-        yield audit_finding("commit_not_on_target", commit.event.path, 1, message)
-    elif not commit.seen.on_target:
-        message = f"{commit.id[:12]}, recorded as merged into {target}, is not on that branch"
-        yield audit_finding("commit_not_on_target", commit.event.path, 1, message)
-
-
-def _instant(text: str) -> datetime:
-    return datetime.fromisoformat(text)
-
-
-def _without_requirement(packet: PacketFacts, traced: Trace) -> Iterator[Problem]:
-    if packet.packet is not None and unfinished(packet.lane) and not traced.anchors:
-        yield audit_finding("packet_without_requirement", packet.packet_path, 1, f"{packet.id} names no requirement")
-
-
-def coverage(facts: AuditFacts, traces: Mapping[str, Trace]) -> tuple[Sequence[Requirement], Sequence[Requirement]]:
+def coverage(facts: AuditFacts, rows: Mapping[str, PacketRow]) -> tuple[Sequence[Requirement], Sequence[Requirement]]:
     """Return all requirements of the current specification and, separately, those without a live packet."""
     if facts.specification is None:
         return (), ()
     path = facts.specification.path
     found = requirements(facts.specification, facts.policy.roadmap_headings)
-    live = [name for name in traces if facts.packets[name].lane not in ARCHIVED]
-    anchors = [anchor for name in live for anchor in traces[name].anchors]
+    live = [row for row in rows.values() if row.lane not in ARCHIVED]
+    anchors = [anchor for row in live for anchor in row.anchors]
     left = uncovered(found, [(one.first, one.last) for one in anchors if one.path == path and one.first > 0])
-    planned = [same(words) for name in live for words in candidates_of(facts.packets[name])]
+    planned = {same(words) for row in live for words in row.planned}
     return found, [one for one in left if not any(words.endswith(same(one.title)) for words in planned)]
-
-
-def candidates_of(packet: PacketFacts) -> list[str]:
-    """Return the passages covered only by stubs without anchors: work that is planned but not refined."""
-    stub = packet.stub
-    if stub is None or packet.refinement is not None:
-        return []
-    return [text.value for text in stub.spec_anchor_candidates]
 
 
 def uncovered_findings(facts: AuditFacts, left: Sequence[Requirement]) -> list[Problem]:
@@ -351,16 +174,16 @@ class RequirementRow(Value):
 
 
 def requirement_rows(
-    facts: AuditFacts, traces: Mapping[str, Trace], required: Sequence[Requirement]
+    facts: AuditFacts, rows: Mapping[str, PacketRow], required: Sequence[Requirement]
 ) -> list[RequirementRow]:
     """Return the matrix of requirements and packets, in text order."""
     named: list[list[str]] = [[] for _ in required]
     starts = [one.first for one in required]
     path = facts.specification.path if facts.specification is not None else ""
-    for name, traced in traces.items():
-        if facts.packets[name].lane in ARCHIVED:
+    for name, row in rows.items():
+        if row.lane in ARCHIVED:
             continue
-        for anchor in traced.anchors:
+        for anchor in row.anchors:
             if anchor.path != path or not anchor.first:
                 continue
             at = max(bisect_right(starts, anchor.first) - 1, 0)
@@ -399,9 +222,8 @@ class Audit(Value):
     """
 
     facts: AuditFacts
-    traces: Mapping[str, Trace]
+    packets: Mapping[str, PacketRow]
     matters: Sequence[AuditFinding]
-    obstacles: Mapping[str, Sequence[str]]
     bases: Sequence[BaseRow]
     history: Sequence[Point]
     lane_order: Sequence[str]
@@ -412,77 +234,117 @@ class Audit(Value):
     root: str
 
 
-def audit(facts: AuditFacts, governed: Facts, reasons: Mapping[str, Reason]) -> Audit:
-    """Build the audit. `governed` has the facts about the same packets, including the registers; `reasons` gives the
-    family of each code.
+class Auditor:
+    """Audits packets one after the other, because the logs of all packets may not fit into memory.
+
+    `visit` is called for each packet, and keeps what a report needs besides the rows.
     """
-    order = lane_order(facts.packets.values(), facts.policy.lanes)
-    traces = {name: trace(facts, packet) for name, packet in sorted(facts.packets.items())}
-    required, left = coverage(facts, traces)
-    found = [*facts.findings, *uncovered_findings(facts, left)]
-    for name, traced in traces.items():
-        found += packet_doubts(facts.packets[name], traced, facts.policy.lanes)
-    matters = _matters(facts, found, reasons)
-    doubts = [matter for matter in matters if _is_doubt(matter.finding, reasons)]
-    return Audit(
-        facts=facts,
-        traces=traces,
-        matters=matters,
-        obstacles={name: obstacles(facts, packet) for name, packet in facts.packets.items()},
-        bases=base_rows(facts, governed, traces),
-        history=board_history(facts.packets.values(), order),
-        lane_order=order,
-        gaps=_gaps(facts, traces, required, left, doubts),
-        requirements=requirement_rows(facts, traces, required),
-        uncovered=left,
-        doubted=frozenset(matter.packet for matter in doubts),
-        root=log_root(facts),
-    )
+
+    def __init__(self, visit: Callable[[AuditedPacket], None] | None = None) -> None:
+        self._visit = visit
+        self._rows: dict[str, PacketRow] = {}
+        self._doubts: list[Problem] = []
+
+    def take(self, facts: AuditFacts) -> None:
+        """Audit the packets in `facts`. Packets must come in the order of their names."""
+        for name, packet in sorted(facts.packets.items()):
+            audited = AuditedPacket(facts, packet, trace(facts, packet), obstacles(facts, packet))
+            self._rows[name] = row_of(audited)
+            self._doubts += packet_doubts(packet, audited.trace, facts.policy.lanes)
+            if self._visit is not None:
+                self._visit(audited)
+
+    def made(self, facts: AuditFacts, governed: Facts, reasons: Mapping[str, Reason]) -> Audit:
+        """Return the audit. `facts.packets` are all packets; `governed` has the facts about the same packets, including
+        the registers; `reasons` gives the family of each code.
+        """
+        rows = self._rows
+        moves = [move for row in rows.values() for move in row.moves]
+        order = lane_order(moves, facts.policy.lanes)
+        required, left = coverage(facts, rows)
+        matters = _matters(facts, rows, [*facts.findings, *uncovered_findings(facts, left), *self._doubts], reasons)
+        doubts = [matter for matter in matters if _is_doubt(matter.finding, reasons)]
+        return Audit(
+            facts=facts,
+            packets=rows,
+            matters=matters,
+            bases=base_rows(governed, rows),
+            history=board_history(moves, order),
+            lane_order=order,
+            gaps=_gaps(facts, rows, required, left, doubts),
+            requirements=requirement_rows(facts, rows, required),
+            uncovered=left,
+            doubted=frozenset(matter.packet for matter in doubts),
+            root=log_root(rows),
+        )
 
 
-def log_root(facts: AuditFacts) -> str:
+def log_root(rows: Mapping[str, PacketRow]) -> str:
     """Return one digest over the heads of all logs."""
-    heads: dict[str, Json] = {name: list(packet.log.heads) for name, packet in facts.packets.items()}
+    heads: dict[str, Json] = {name: list(row.heads) for name, row in rows.items()}
     return sha256(canonical_bytes(heads)).hexdigest()
 
 
-def _matters(facts: AuditFacts, found: Sequence[Problem], reasons: Mapping[str, Reason]) -> list[AuditFinding]:
+def _matters(
+    facts: AuditFacts, rows: Mapping[str, PacketRow], found: Sequence[Problem], reasons: Mapping[str, Reason]
+) -> list[AuditFinding]:
     """Return each finding once, most severe first."""
-    owner = owner_of(facts)
+    owner = owner_of(rows)
     ordered = sorted(dict.fromkeys(found), key=lambda one: (SEVERITIES.index(one.severity), one.order))
-    return [_matter(facts, finding, owner(finding.path), reasons) for finding in ordered]
+    owners = [owner(finding.path) for finding in ordered]
+    written = _written(facts, zip(owners, ordered, strict=True))
+    return [
+        _matter(facts, finding, name, rows.get(name), written.get(finding.path, ""), reasons)
+        for finding, name in zip(ordered, owners, strict=True)
+    ]
 
 
-def _matter(facts: AuditFacts, finding: Problem, name: str, reasons: Mapping[str, Reason]) -> AuditFinding:
-    packet = facts.packets.get(name)
+def _written(facts: AuditFacts, found: Iterable[tuple[str, Problem]]) -> dict[str, str]:
+    """Return when the events were written that findings are about, by path."""
+    by_packet: dict[str, set[str]] = {}
+    for name, finding in found:
+        if name and finding.path.endswith(".json"):
+            by_packet.setdefault(name, set()).add(finding.path)
+    times: dict[str, str] = {}
+    for name, paths in by_packet.items():
+        known = facts.read(name).log.by_id
+        times |= {path: event.at for path in paths if (event := known.get(stem_of(path))) is not None}
+    return times
+
+
+def _matter(
+    facts: AuditFacts,
+    finding: Problem,
+    name: str,
+    packet: PacketRow | None,
+    written: str,
+    reasons: Mapping[str, Reason],
+) -> AuditFinding:
     change = facts.changes.get(finding.path)
-    event = packet.log.by_id.get(stem_of(finding.path)) if packet is not None else None
     pending = finding.path in facts.uncommitted
-    since = event.at if event is not None else change.at if change is not None and not pending else ""
+    since = written or (change.at if change is not None and not pending else "")
     return AuditFinding(
         finding, name, since, who_acts(finding, reasons[finding.code].family, packet, facts.policy.lanes), pending
     )
 
 
-def owner_of(facts: AuditFacts) -> Callable[[str], str]:
+def owner_of(rows: Mapping[str, PacketRow]) -> Callable[[str], str]:
     """Return a function that maps a path to its packet, using the packet's log, its own files, its envelopes or the
     files that it depends on.
     """
     known: dict[str, str] = {}
-    for name, packet in facts.packets.items():
-        for path in (packet.stub_path, packet.packet_path, packet.refinement_path):
+    for name, row in rows.items():
+        for path in row.paths[:_OWN]:
             known[path] = name
-        for decision in facts.decisions.get(name, ()):
-            known[envelope_path(decision.envelope)] = name
-        for event in packet.state.verdicts:
-            report = event.data.get("report")
-            if isinstance(report, Mapping):
-                known[str(report["path"])] = name
+        for envelope in row.envelopes:
+            known[envelope_path(envelope)] = name
+        for path in row.paths[_OWN:]:
+            known[path] = name
 
     def owner(path: str) -> str:
         if path.startswith(f"{LOG_FOLDER}/"):
             name = path.split("/")[2]
-            return name if name in facts.packets else ""
+            return name if name in rows else ""
         return known.get(path, "")
 
     return owner
@@ -492,15 +354,26 @@ def _is_doubt(finding: Problem, reasons: Mapping[str, Reason]) -> bool:
     return finding.severity == "error" and reasons[finding.code].family in {"approval", "integrity"}
 
 
-def _lost(doubts: Sequence[AuditFinding], folder: str, known: Iterable[str]) -> int:
-    """Count the doubtful files that cannot be counted otherwise, because they are missing or cannot be read."""
-    paths = {one.finding.path for one in doubts if one.finding.path.startswith(f"{folder}/")}
-    return len({path for path in paths if path.endswith(".json")} - set(known))
+def _doubtful(doubts: Sequence[AuditFinding], folder: str) -> set[str]:
+    paths = (one.finding.path for one in doubts)
+    return {path for path in paths if path.startswith(f"{folder}/") and path.endswith(".json")}
+
+
+def _lost_events(facts: AuditFacts, doubts: Sequence[AuditFinding]) -> int:
+    """Count the doubtful files of the log that are not counted as events, because they are missing or unreadable."""
+    by_packet: dict[str, set[str]] = {}
+    owners = {one.finding.path: one.packet for one in doubts}
+    for path in _doubtful(doubts, LOG_FOLDER):
+        by_packet.setdefault(owners[path], set()).add(path)
+    lost = len(by_packet.pop("", ()))
+    return lost + sum(
+        len(paths - {event.path for event in facts.read(name).state.history}) for name, paths in by_packet.items()
+    )
 
 
 def _gaps(
     facts: AuditFacts,
-    traces: Mapping[str, Trace],
+    rows: Mapping[str, PacketRow],
     required: Sequence[Requirement],
     left: Sequence[Requirement],
     doubts: Sequence[AuditFinding],
@@ -509,33 +382,29 @@ def _gaps(
     do not contradict the findings.
     """
     doubted = {matter.packet for matter in doubts}
-    sound = [name for name in facts.packets if name not in doubted]
-    live = [name for name, packet in facts.packets.items() if packet.lane not in ARCHIVED]
-    working = [name for name in live if facts.packets[name].packet is not None]
-    finished = [name for name in working if facts.packets[name].lane in submitted_lanes(facts.policy.lanes)]
-    decisions = [each for name in facts.packets for each in facts.decisions.get(name, ())]
-    valid = [each for name in sound for each in facts.decisions.get(name, ()) if not each.refusals]
-    forged = _lost(doubts, ATTESTATIONS_FOLDER, (envelope_path(each.envelope) for each in decisions))
-    anchors = [anchor for name in live for anchor in traces[name].anchors]
-    events = [event for packet in facts.packets.values() for event in packet.state.history]
-    proven = sum(event.id in facts.proven for name in sound for event in facts.packets[name].state.history)
-    lost = _lost(doubts, LOG_FOLDER, (event.path for event in events))
+    every = rows.values()
+    sound = [row for name, row in rows.items() if name not in doubted]
+    live = [row for row in every if row.lane not in ARCHIVED]
+    working = [row for row in live if row.has_packet]
+    finished = [row for row in working if row.lane in submitted_lanes(facts.policy.lanes)]
+    named = {envelope_path(envelope) for row in every for envelope in row.envelopes}
+    forged = len(_doubtful(doubts, ATTESTATIONS_FOLDER) - named)
+    anchors = [anchor for row in live for anchor in row.anchors]
 
-    def proved(names: Iterable[str]) -> tuple[int, int]:
-        listed = [(name, criterion) for name in names for criterion in traces[name].criteria]
-        return sum(one.proved and not one.suspect and name not in doubted for name, one in listed), len(listed)
+    def proved(chosen: Sequence[PacketRow]) -> tuple[int, int]:
+        return sum(row.sound for row in chosen if row.id.text not in doubted), sum(row.criteria for row in chosen)
 
     return [
         Gap("Requirements with a packet", len(required) - len(left), len(required)),
-        Gap("Packets with a requirement", sum(bool(traces[name].anchors) for name in working), len(working)),
-        Gap(
-            "Anchors that still match the specification",
-            sum(one.state in {"holds", "moved"} for one in anchors),
-            len(anchors),
-        ),
+        Gap("Packets with a requirement", sum(bool(row.anchors) for row in working), len(working)),
+        Gap("Anchors that still match the specification", sum(one.found for one in anchors), len(anchors)),
         Gap("Criteria with evidence, in all packets", *proved(working)),
         Gap("Criteria with evidence, in finished work", *proved(finished)),
-        Gap("Valid signed decisions", len(valid), len(decisions) + forged),
-        Gap("Events with a proven actor; the rest are claimed, not proven", proven, len(events) + lost),
-        Gap("Packets with an intact log", sum(bool(facts.packets[name].lane) for name in sound), len(facts.packets)),
+        Gap("Valid signed decisions", sum(row.valid for row in sound), sum(row.decisions for row in every) + forged),
+        Gap(
+            "Events with a proven actor; the rest are claimed, not proven",
+            sum(row.proven for row in sound),
+            sum(row.events for row in every) + _lost_events(facts, doubts),
+        ),
+        Gap("Packets with an intact log", sum(bool(row.lane) for row in sound), len(rows)),
     ]

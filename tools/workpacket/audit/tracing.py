@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import lru_cache
 from typing import Final, Literal, cast
 
 from workpacket.documents.packet import Packet
@@ -184,6 +184,10 @@ class SignedDecision(Value):
     refusals: tuple[tuple[str, str], ...]
     covers: str = "contract"
 
+    @property
+    def codes(self) -> tuple[str, ...]:
+        return tuple(code for code, _ in self.refusals)
+
 
 class LastChange(Value):
     """The last commit that touched a file."""
@@ -199,7 +203,8 @@ class AuditFacts(Value):
     `findings` come from `check` and the approvals. `digests` are the digests of files that the logs refer to, or None
     for a missing file; `committed` has the same, keyed by `<commit>:<path>`. `specifications` are keyed by path, as in
     the work tree. `uncommitted` are the governed files, and files that the logs refer to, that differ from the head
-    commit. `proven` are the events whose signature proves the actor's identity; in all other events, the actor is only
+    commit. `lanes` are those of all packets, if `packets` are only some of them, and `again` reads one of them again.
+    `proven` are the events whose signature proves the actor's identity; in all other events, the actor is only
     claimed. `rewritten` has the parts of a contract that differ from the approved one, each with its text before and
     after. `forge` is the web address of the repository, or '' if the remote is not on a forge whose addresses are
     known.
@@ -224,16 +229,25 @@ class AuditFacts(Value):
     proven: frozenset[str] = frozenset()
     rewritten: Mapping[str, Sequence[tuple[str, str, str]]] = NOTHING
     forge: str = ""
+    lanes: Mapping[str, str] = NOTHING
+    again: Callable[[str], PacketFacts] | None = None
 
-    @cached_property
-    def sections(self) -> Mapping[str, Mapping[str, Sequence[Passage]]]:
-        """Return the sections of each specification by their headings, found once for all packets."""
-        found: dict[str, dict[str, list[Passage]]] = {}
-        for path, source in self.specifications.items():
-            by_heading = found.setdefault(path, {})
-            for one in passages(source):
-                by_heading.setdefault(one.heading, []).append(one)
-        return found
+    def lane_of(self, name: str) -> str:
+        packet = self.packets.get(name)
+        return packet.lane if packet is not None else self.lanes.get(name, "")
+
+    def read(self, name: str) -> PacketFacts:
+        """Return a packet with its log."""
+        return self.packets[name] if self.again is None else self.again(name)
+
+
+@lru_cache(maxsize=8)
+def _passages_by_heading(source: Source) -> Mapping[str, Sequence[Passage]]:
+    """Return the sections of a specification by their headings, found once for all packets."""
+    by_heading: dict[str, list[Passage]] = {}
+    for one in passages(source):
+        by_heading.setdefault(one.heading, []).append(one)
+    return by_heading
 
 
 class Anchor(Value):
@@ -268,7 +282,7 @@ def pinned_anchor(document: Packet, facts: AuditFacts) -> list[Anchor]:
     source = facts.specifications.get(pinned.path)
     if source is None:
         return [Anchor(pinned.heading, pinned.path, 0, 0, "unread", line, f"specification {pinned.path} not found")]
-    named = facts.sections[pinned.path].get(pinned.heading, ())
+    named = _passages_by_heading(source).get(pinned.heading, ())
     if not named:
         why = f"{pinned.path} has no section {pinned.heading!r}"
         return [Anchor(pinned.heading, pinned.path, 0, 0, "changed", line, why)]
@@ -510,16 +524,13 @@ class Rests(Value):
     how: str
 
 
-def impact(facts: AuditFacts, traces: Mapping[str, Trace], asked: str) -> list[Rests]:
-    """Return the affected packets. `asked` is a path, `path:line`, or the name of an anchor as written in
+def impact(packet: PacketFacts, traced: Trace, asked: str) -> list[Rests]:
+    """Return how the packet is affected. `asked` is a path, `path:line`, or the name of an anchor as written in
     refinements.
     """
     path, line = place_in(asked)
-    return [
-        Rests(name, packet.lane, how)
-        for name, packet in sorted(facts.packets.items())
-        for how in dict.fromkeys(_ways(packet, traces[name], asked, path, line))
-    ]
+    ways = dict.fromkeys(_ways(packet, traced, asked, path, line))
+    return [Rests(packet.id.text, packet.lane, how) for how in ways]
 
 
 def place_in(asked: str) -> tuple[str, int]:

@@ -15,7 +15,7 @@ from workpacket.cli.packet_command import ACTING, COMMIT, actor_of, conclude, pa
 from workpacket.documents.packet import LightText, Packet, criterion_lines
 from workpacket.documents.stub import Stub
 from workpacket.git.objects import object_names
-from workpacket.git.repository import Repository, reference_tips
+from workpacket.git.repository import Repository, record_main_branch, reference_tips
 from workpacket.lifecycle.backlog import RECURRING, NewStub, Preference, adopt, new, present, refine, standing_stub
 from workpacket.lifecycle.contract import stated
 from workpacket.lifecycle.facts import Facts, PacketFacts
@@ -403,7 +403,7 @@ def _run_adopt(arguments: Arguments) -> int:
         return adopt(facts, prefer, only)
 
     carried = carry_out(repository, "adopt", None, actor, decide)
-    return conclude(arguments, carried)
+    return conclude(arguments, carried, afterwards=lambda: record_main_branch(repository))
 
 
 _ADOPT = Command(
@@ -412,7 +412,7 @@ _ADOPT = Command(
     arguments="[WP_ID...]",
     description="""
 No document is rewritten. Packets whose board entry contradicts their file are listed and skipped until --prefer says
-which one is right.""",
+which one is right. Like `init`, it records a main branch with an unusual name.""",
     options=(
         Option("prefer", "which to trust if the board and a file contradict each other", choices=("board", "packet")),
         *ACTING,

@@ -26,6 +26,7 @@ from urllib.parse import unquote
 
 from workpacket.approvals.policy import FIRST_OF, Trusted
 from workpacket.audit.overview import Point, board_history, lane_order
+from workpacket.audit.packet_row import moves_of
 from workpacket.cli.live_actions import LEASE_ENDS, NEEDS_APPROVAL, waiting_forms
 from workpacket.cli.main import main
 from workpacket.cli.open_store import open_runtime
@@ -245,8 +246,9 @@ class Served:
         events.sort(key=lambda one: one.at)
         events.reverse()
         every = board.facts.packets.values()
-        order = lane_order(every, board.lanes) if len(every) <= _DRAWN else ()
-        points = board_history(every, order) if order else []
+        moves = [move for packet in every for move in moves_of(packet)] if len(every) <= _DRAWN else []
+        order = lane_order(moves, board.lanes) if len(every) <= _DRAWN else ()
+        points = board_history(moves, order)
         return events[:_EVENTS], points, order, list(_log_commits(self.repository))
 
     async def threads(self) -> list[dict[str, Any]]:

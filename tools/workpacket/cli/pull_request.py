@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from workpacket.audit.tracing import SignedDecision
+from workpacket.audit.packet_row import AuditedPacket
+from workpacket.audit.tracing import Criterion
 from workpacket.cli.check import COMMAND as CHECK
 from workpacket.cli.checking import outcome_of
 from workpacket.cli.options import Arguments, Command, Option, chosen, parse, usage
@@ -81,7 +82,12 @@ def _requirements(arguments: Arguments) -> int:
     from workpacket.report.audit_data import MATRIX_HEADS, matrix_rows
     from workpacket.report.terminal import csv_text
 
-    rows = list(matrix_rows(examine()[1]))
+    criteria: dict[str, Sequence[Criterion]] = {}
+
+    def keep(audited: AuditedPacket) -> None:
+        criteria[audited.name] = audited.trace.criteria
+
+    rows = list(matrix_rows(examine(keep)[1], criteria))
     listed: list[Json] = [dict(zip(MATRIX_HEADS, row, strict=True)) for row in rows]
     return _written(arguments, csv_text(MATRIX_HEADS, rows), {"requirements": listed}, "open {} in a spreadsheet")
 
@@ -111,16 +117,21 @@ def _changes(arguments: Arguments, repository: Repository, base: str) -> Iterato
             contract=covered(packet.log),
             changed=tuple(_contract_changes(repository, base, packet)),
             criteria=task.criteria,
-            approvals=tuple(map(_signed, signed.get(name, ()))),
+            approvals=tuple(
+                Signed(
+                    one.gate,
+                    one.decision,
+                    one.approver,
+                    one.key,
+                    one.issued_at,
+                    tuple(code for code, _ in one.refusals),
+                )
+                for one in signed.get(name, ())
+            ),
             events=tuple(_told(repository, facts, event) for event in new),
             unmet=status_of(repository, facts, packet).unmet,
             waits_for_merge=waits_for_merge(facts, packet),
         )
-
-
-def _signed(one: SignedDecision) -> Signed:
-    against = tuple(code for code, _ in one.refusals)
-    return Signed(one.gate, one.decision, one.approver, one.key, one.issued_at, against)
 
 
 def _told(repository: Repository, facts: Facts, event: LogEvent) -> str:

@@ -10,20 +10,20 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from workpacket.audit.overview import Audit, AuditFinding, BaseRow, audit
-from workpacket.audit.tracing import Criterion, Trace, TracedCommit, impact, place_in
+from workpacket.audit.overview import Audit, AuditFinding, Auditor, BaseRow
+from workpacket.audit.packet_row import AuditedPacket
+from workpacket.audit.tracing import Criterion, Rests, TracedCommit, impact, place_in
 from workpacket.cli.checking import source_lines
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import DECLARING, declared
 from workpacket.cli.read_only import all_facts, open_for_reading, show_json
-from workpacket.cli.workspace import GarbageCollectionOff, open_workspace, progress_bar
+from workpacket.cli.workspace import open_workspace, progress_bar
 from workpacket.documents.spec_pointer import passages_named
 from workpacket.git.objects import is_in_index
 from workpacket.git.repository import branch_here
-from workpacket.ledger.log import each_event_decoded_once
 from workpacket.lifecycle.authorship import FIELDS, UNDECLARED, Declared, trailers
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.moves import whose_branch
@@ -32,13 +32,22 @@ from workpacket.model.canonical import Json
 from workpacket.model.reason_tables.integrity import AUDIT_BY_CODE
 from workpacket.model.wording import counted
 from workpacket.problem import WorkpacketError
-from workpacket.report.audit_data import audit_json, packet_json, place, render_audit_markdown, render_audit_text, told
+from workpacket.report.audit_data import (
+    PacketTexts,
+    audit_json,
+    bases_json,
+    place,
+    render_audit_markdown,
+    render_audit_text,
+    told,
+)
+from workpacket.report.audit_page import PageFiles, inert, render_audit_page
 from workpacket.report.catalogue import catalogue
-from workpacket.report.json_report import render_envelope
+from workpacket.report.json_report import encode_readable, render_envelope
 from workpacket.report.outcome import CheckOutcome, exit_status
 from workpacket.report.terminal import escape, without_surrogates
 from workpacket.rules.packet_evidence import is_inside
-from workpacket.shell.audit import AuditInput, gather_audit
+from workpacket.shell.audit import AuditInput, gather_audit, page_file
 from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.execution import here
 from workpacket.shell.governing.proof_process import kept_output
@@ -61,16 +70,33 @@ def _run_trace(arguments: Arguments) -> int:
     line = asked_line(arguments.words)
     if line is not None:
         return trace_line(arguments, *line)
-    _, made = examine()
-    names = _named(made, arguments.words)
-    found = [matter for matter in made.matters if _is_doubt(matter, names, everything=not arguments.words)]
+    chosen = frozenset(arguments.words)
+    texts = PacketTexts(encode_readable)
+    packets: dict[str, AuditedPacket] = {}
+    proofs: dict[str, dict[str, str]] = {}
+
+    def keep(audited: AuditedPacket) -> None:
+        if chosen and chosen.isdisjoint((audited.name, audited.packet.id.base)):
+            return
+        if arguments.flag("json"):
+            texts.take(audited)
+        elif chosen:
+            packets[audited.name] = audited
+        every = [one for criterion in audited.trace.criteria for one in criterion.evidence if one.log_sha256]
+        proofs[audited.name] = {one.log_sha256: one.log_tail for one in every}
+
+    _, made = examine(keep)
+    _require_known(made, arguments.words)
+    names = sorted(proofs)
+    found = [matter for matter in made.matters if _is_doubt(matter, proofs, everything=not chosen)]
     if arguments.flag("json"):
-        packets: list[Json] = [packet_json(made, name) for name in names]
-        logs: dict[str, Json] = {digest: told(end) for digest, end in _logs(made, names).items()}
-        return show_json(arguments, {"packets": packets, "doubts": _as_json(found), "logs": logs})
-    logs_of_named = _logs(made, names if arguments.words else ())
-    for name in names if arguments.words else ():
-        print("\n".join(_traced(name, made, logs_of_named)))
+        logs: dict[str, Json] = {digest: told(end) for digest, end in _logs(proofs).items()}
+        envelope = render_envelope("trace", exits.OK, [], {"packets": [], "doubts": _as_json(found), "logs": logs})
+        sys.stdout.writelines(texts.spliced(envelope, names, made))
+        return exits.OK
+    logs_of_named = _logs(proofs) if chosen else {}
+    for name in sorted(packets):
+        print("\n".join(_traced(packets[name], logs_of_named)))
     for matter in found:
         print(f"{place(matter)}: {matter.finding.severity}: {told(matter.finding.message)} ({matter.finding.code})")
     print(f"{counted(len(names), 'packet')} followed, {counted(len(found), 'doubt')}")
@@ -78,16 +104,13 @@ def _run_trace(arguments: Arguments) -> int:
     return exits.OK
 
 
-def _named(made: Audit, words: Sequence[str]) -> list[str]:
-    """Return the given packets, with all revisions of a base; return all packets if none is given."""
-    packets = made.facts.packets
+def _require_known(made: Audit, words: Sequence[str]) -> None:
     for word in words:
-        if not any(word in {name, packet.id.base} for name, packet in packets.items()):
+        if not any(word in {name, row.id.base} for name, row in made.packets.items()):
             raise WorkpacketError("packet_unknown", f"packet {word} not found", hint="workpacket list shows all")
-    return sorted(name for name, one in packets.items() if not words or {name, one.id.base} & set(words))
 
 
-def _is_doubt(matter: AuditFinding, names: Sequence[str], *, everything: bool) -> bool:
+def _is_doubt(matter: AuditFinding, names: Container[str], *, everything: bool) -> bool:
     return matter.finding.code in AUDIT_BY_CODE and (matter.packet in names or (everything and not matter.packet))
 
 
@@ -104,19 +127,18 @@ def _as_json(matters: Sequence[AuditFinding]) -> list[Json]:
     ]
 
 
-def _logs(made: Audit, names: Sequence[str]) -> dict[str, str]:
+def _logs(proofs: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     """Return the last output of these packets' proofs by digest, if this clone has it."""
-    every = [one for name in names for criterion in made.traces[name].criteria for one in criterion.evidence]
-    digests = {one.log_sha256: one.log_tail for one in every if one.log_sha256}
+    digests = {digest: old for name in sorted(proofs) for digest, old in proofs[name].items()}
     repository = here()
     found = {digest: kept_output(repository, digest, old) for digest, old in digests.items()}
     return {digest: end for digest, end in found.items() if end}
 
 
-def _traced(name: str, made: Audit, logs: Mapping[str, str]) -> Iterator[str]:
-    traced: Trace = made.traces[name]
-    yield f"{name}: {made.facts.packets[name].lane or 'without a log'}"
-    for line in made.obstacles[name]:
+def _traced(audited: AuditedPacket, logs: Mapping[str, str]) -> Iterator[str]:
+    traced = audited.trace
+    yield f"{audited.name}: {audited.packet.lane or 'without a log'}"
+    for line in audited.obstacles:
         yield f"  ! {told(line)}"
     for anchor in traced.anchors:
         said = f" ({told(anchor.why)})" if anchor.why else ""
@@ -156,9 +178,9 @@ def _last_lines(log: str) -> list[str]:
 def _run_impact(arguments: Arguments) -> int:
     if len(arguments.words) != 1:
         raise usage(arguments.command, "missing_argument", "expected one path or one anchor")
-    _, made = examine()
     asked = arguments.words[0]
-    rows = impact(made.facts, made.traces, asked)
+    rows: list[Rests] = []
+    _, made = examine(lambda audited: rows.extend(impact(audited.packet, audited.trace, asked)))
     source = made.facts.specification
     passages = passages_named(source, asked) if source is not None else []
     if not rows and not passages and not _is_there(place_in(asked)[0]):
@@ -194,7 +216,7 @@ def _is_there(path: str) -> bool:
 def audit_registry(arguments: Arguments) -> int:
     _, made = examine()
     if arguments.flag("json"):
-        return show_json(arguments, {"bases": audit_json(made)["bases"]})
+        return show_json(arguments, {"bases": bases_json(made)})
     for row in made.bases:
         print("\n".join(_base(row)))
     print(f"{counted(len(made.bases), 'base')}")
@@ -240,38 +262,36 @@ _IMPACT = Command(
 )
 
 
-def examine() -> tuple[AuditInput, Audit]:
-    """Return the facts about this repository, and the audit based on them."""
+def examine(visit: Callable[[AuditedPacket], None] | None = None) -> tuple[AuditInput, Audit]:
+    """Return the facts about this repository, and the audit based on them. `visit` sees each packet while its log and
+    its documents are in memory."""
     repository = open_for_reading()
     workspace = open_workspace()
     cache = workspace.open_cache()
+    auditor = Auditor(visit)
     try:
-        gathered = gather_audit(repository, cache, catalogue(), progress_bar())
+        gathered = gather_audit(repository, cache, catalogue(), progress_bar(), auditor.take)
     finally:
         cache.close()
-    return gathered, audit(gathered.facts, gathered.governed, catalogue())
+    return gathered, auditor.made(gathered.facts, gathered.governed, catalogue())
 
 
 def report(arguments: Arguments) -> int:
-    with GarbageCollectionOff(), each_event_decoded_once():
-        return _report(arguments)
-
-
-def _report(arguments: Arguments) -> int:
     target = arguments.value("out")
     form = _form(arguments, target)
-    gathered, made = examine()
+    texts = PacketTexts(inert if form == "html" else encode_readable)
+    gathered, made = examine(texts.take if form in {"html", "json"} else None)
     outcome = CheckOutcome(
         tuple(matter.finding for matter in made.matters),
         gathered.files,
         source_line=source_lines(str(open_for_reading().root)),
     )
     status = exit_status(outcome, catalogue())
-    text = _rendered(form, made, outcome, status)
+    parts = _rendered(form, made, texts, outcome, status)
     if not target:
-        sys.stdout.write(text)
+        sys.stdout.writelines(parts)
         return status
-    _write(target, text.encode("utf-8"))
+    _write(target, parts)
     sys.stdout.write(f"{render_audit_text(made, catalogue()).partition(chr(10))[0]}\nwritten: {escape(target)}\n")
     return status
 
@@ -293,22 +313,21 @@ def _form(arguments: Arguments, target: str) -> str:
     return _BY_ENDING.get(ending, "text")
 
 
-def _rendered(form: str, made: Audit, outcome: CheckOutcome, status: int) -> str:
+def _rendered(form: str, made: Audit, texts: PacketTexts, outcome: CheckOutcome, status: int) -> Iterable[str]:
     if form == "html":
-        from workpacket.report.audit_page import PageFiles, render_audit_page
-        from workpacket.shell.audit import page_file
-
-        return render_audit_page(made, catalogue(), PageFiles(page_file("audit.css"), page_file("audit.js")))
+        files = PageFiles(page_file("audit.css"), page_file("audit.js"))
+        return render_audit_page(made, texts, catalogue(), files)
     if form == "sarif":
         from workpacket.report.ci import render_sarif
 
-        return render_sarif(outcome, catalogue(), status)
+        return [render_sarif(outcome, catalogue(), status)]
     if form == "json":
-        return render_envelope("audit", status, outcome.findings, audit_json(made))
-    return render_audit_markdown(made, catalogue()) if form == "markdown" else render_audit_text(made, catalogue())
+        envelope = render_envelope("audit", status, outcome.findings, audit_json(made))
+        return texts.spliced(envelope, made.packets, made)
+    return [render_audit_markdown(made, catalogue()) if form == "markdown" else render_audit_text(made, catalogue())]
 
 
-def _write(target: str, data: bytes) -> None:
+def _write(target: str, parts: Iterable[str]) -> None:
     """Write the report to a temporary file first, so that the report is never incomplete."""
     try:
         if os.path.lexists(target) and not _is_report(target):
@@ -320,7 +339,7 @@ def _write(target: str, data: bytes) -> None:
             )
         beside = f"{target}.{os.getpid()}.new"
         with open(beside, "xb") as file:
-            file.write(data)
+            file.writelines(part.encode() for part in parts)
         os.replace(beside, target)
     except OSError as error:
         raise WorkpacketError("file_unwritable", f"{target}: {error.strerror}", path=target) from error

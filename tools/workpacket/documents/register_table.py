@@ -322,19 +322,28 @@ class Excerpt:
 
 def board_excerpt(board: Source, names: Iterable[str]) -> Excerpt:
     """Return the part of the board that concerns the packets with these ids."""
-    # An entry counts in whatever section it is. Quantifiers are possessive, so each line is scanned once.
-    form = r"- \*\*\[WP-[A-Za-z0-9.-]*+(?<=[A-Za-z0-9])\]\*\* - \[[A-Z_]++\](?![(\[])[^\n]*+\n"
-    return _excerpt(board, rf"^(?P<run>(?:{form}){{4,}}+)", names)
+    return _excerpt(board, _ENTRIES, names)
 
 
 def registry_excerpt(registry: Source, bases: Iterable[str]) -> Excerpt:
     """Return the part of the registry that concerns these bases."""
-    # Below this header, every directly following line that begins with a pipe is a row of the registry.
-    header = r"\| *+Base WP ID *+\| *+Active Packet *+\| *+Task Board *+\| *+Notes *+\|\n\|[-:]{3,}+\|[-:|]++\n"
-    return _excerpt(registry, rf"^{header}(?P<run>(?:\|[^\n]*+\n){{4,}}+)", bases)
+    return _excerpt(registry, _ROWS, bases)
 
 
-def _excerpt(source: Source, runs: str, names: Iterable[str]) -> Excerpt:
+# An entry counts in whatever section it is. Quantifiers are possessive, so each line is scanned once.
+_ENTRIES = lazy_pattern(
+    r"^(?P<run>(?:- \*\*\[WP-[A-Za-z0-9.-]*+(?<=[A-Za-z0-9])\]\*\* - \[[A-Z_]++\](?![(\[])[^\n]*+\n){4,}+)",
+    re.MULTILINE,
+)
+# Below this header, every directly following line that begins with a pipe is a row of the registry.
+_ROWS = lazy_pattern(
+    r"^\| *+Base WP ID *+\| *+Active Packet *+\| *+Task Board *+\| *+Notes *+\|\n\|[-:]{3,}+\|[-:|]++\n"
+    r"(?P<run>(?:\|[^\n]*+\n){4,}+)",
+    re.MULTILINE,
+)
+
+
+def _excerpt(source: Source, runs: re.Pattern[str], names: Iterable[str]) -> Excerpt:
     """Return the excerpt. The group `run` of `runs` matches whole lines; those between the first and the last may be
     left out.
     """
@@ -344,7 +353,7 @@ def _excerpt(source: Source, runs: str, names: Iterable[str]) -> Excerpt:
     wanted = tuple(names)
     spans: list[tuple[int, int]] = []
     begin = 0
-    for start, end in (match.span("run") for match in re.finditer(runs, text, re.MULTILINE)):
+    for start, end in (match.span("run") for match in runs.finditer(text)):
         position, last = text.index("\n", start) + 1, text.rindex("\n", start, end - 1) + 1
         named = {line for name in wanted for line in _lines_with(text, name, position, last)}
         for first, behind in (*sorted(named), (last, end)):

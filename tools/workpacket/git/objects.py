@@ -136,6 +136,24 @@ def blob_id(data: bytes, like: str) -> str:
     return sha1(header + data).hexdigest()
 
 
+def folder_id(files: Mapping[str, str]) -> str:
+    """Return the id that git would give a folder of plain files, from their ids by name."""
+    rows = sorted((name.encode("utf-8", "surrogateescape"), identity) for name, identity in files.items())
+    data = b"".join(b"100644 %b\0%b" % (name, bytes.fromhex(identity)) for name, identity in rows)
+    hashed = sha256 if any(len(identity) == 64 for identity in files.values()) else sha1
+    return hashed(b"tree %d\0%b" % (len(data), data)).hexdigest()
+
+
+def folder_ids(repository: Repository, commit: str, folder: str) -> dict[str, str]:
+    """Return the ids of the folders directly below a folder of a commit, by name."""
+    answer = run_git(
+        repository.root, "ls-tree", "-z", "--full-tree", "--end-of-options", commit, f"{folder}/", check=False
+    )
+    rows = (row.partition("\t") for row in _split(answer.output))
+    said = ((path, described.split(" ")) for described, _, path in rows)
+    return {path.rpartition("/")[2]: identity for path, (_, kind, identity) in said if kind == "tree"}
+
+
 class Commit(NamedTuple):
     """`trailers` are the values of the requested trailer, as git reads them."""
 

@@ -41,7 +41,7 @@ def operation_in_progress(repository: Repository) -> str:
 # The full id of an object, which never refers to anything else.
 FULL_ID: Final = lazy_pattern(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
 
-_SETTINGS = r"^(init\.defaultbranch|user\.name|remote\..*\.(fetch|url)|branch\..*\.(remote|merge))$"
+_SETTINGS = r"^(init\.defaultbranch|user\.name|core\.sshcommand|remote\..*\.(fetch|url)|branch\..*\.(remote|merge))$"
 
 
 class Repository(Value):

@@ -15,7 +15,6 @@ This module also matches names against patterns, in which `*` stands for any cha
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from workpacket.lazy_pattern import lazy_pattern
@@ -231,13 +230,13 @@ def nearest(text: str, known: Iterable[WorkPacketId]) -> WorkPacketId | None:
 
 
 # Prose. A candidate is taken as a whole or not at all, so everything attached to it is judged too.
-_CANDIDATE = r"WP(?:-[A-Za-z0-9.-]*|[0-9]{2,})"
-_DECLARED_WAIVER = r"(?i:waiver[ _]id)\W{1,6}(WP-[A-Za-z0-9.-]*)"
+_CANDIDATE = lazy_pattern(r"WP(?:-[A-Za-z0-9.-]*|[0-9]{2,})")
+_DECLARED_WAIVER = lazy_pattern(r"(?i:waiver[ _]id)\W{1,6}(WP-[A-Za-z0-9.-]*)")
 _MISSION_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
 _EMPHASIS = 3  # underscores around a word, for emphasis in Markdown
 # A file of the first kind is about the packet in its name; a file of the second kind is only a by-product.
-_DOCUMENT_SUFFIX = r"(?i:\.(?:json|markdown|md|toml|ya?ml))\Z"
-_ARTEFACT_SUFFIX = (
+_DOCUMENT_SUFFIX = lazy_pattern(r"(?i:\.(?:json|markdown|md|toml|ya?ml))\Z")
+_ARTEFACT_SUFFIX = lazy_pattern(
     r"(?i:\.(?:bak|csv|diff|err|gz|html|jsonl|lock|log|orig|out|patch|pdf|png|py|rs|sh|tmp|ts|txt|xml|zip))\Z"
 )
 
@@ -249,10 +248,10 @@ def find_ids(text: str) -> list[tuple[WorkPacketId, int, int]]:
     of a log or another artifact (`WP-1-Parser.log`), and an id that the same text declares as the id of a waiver
     (`WAIVER_ID: ...`). The name of a document (`WP-1-Parser.md`) counts as the id it is named after.
     """
-    waivers = {match[1].rstrip(".-") for match in re.finditer(_DECLARED_WAIVER, text)}
+    waivers = {match[1].rstrip(".-") for match in _DECLARED_WAIVER.finditer(text)}
     found: list[tuple[WorkPacketId, int, int]] = []
     last = 0
-    for match in re.finditer(_CANDIDATE, text):
+    for match in _CANDIDATE.finditer(text):
         start, end = match.span()
         span = _packet_span(text, start, end) if text[start + 2] == "-" else _package_span(text, start, end, last)
         packet = WorkPacketId.try_parse(text[span[0] : span[1]]) if span else None
@@ -267,9 +266,9 @@ def _packet_span(text: str, start: int, end: int) -> tuple[int, int] | None:
     if not _free_before(text, start) or not _free_after(text, start, end):
         return None
     name = text[start:end].rstrip(".")
-    if re.search(_ARTEFACT_SUFFIX, name):
+    if _ARTEFACT_SUFFIX.search(name):
         return None
-    document = re.search(_DOCUMENT_SUFFIX, name)
+    document = _DOCUMENT_SUFFIX.search(name)
     return start, start + (document.start() if document else len(name))
 
 

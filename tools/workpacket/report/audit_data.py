@@ -7,11 +7,13 @@ terminal and as Markdown: what is wrong, since when, and who must act.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
+from zlib import compress, decompress
 
-from workpacket.audit.overview import Audit, AuditFinding, BaseRow, waits_for, who_approved, who_judged
-from workpacket.audit.tracing import Anchor, AuditFacts, SignedDecision, Trace
+from workpacket.audit.overview import Audit, AuditFinding, BaseRow
+from workpacket.audit.packet_row import AuditedPacket, title_of, waits_for, who_approved, who_judged
+from workpacket.audit.tracing import Anchor, AuditFacts, Criterion, SignedDecision, Trace
 from workpacket.documents.document import value_of
 from workpacket.ledger.fold import PacketState
 from workpacket.lifecycle.facts import PacketFacts
@@ -40,10 +42,39 @@ def told_lines(text: str) -> str:
     return escape_lines(text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ...")
 
 
+class PacketTexts:
+    """The JSON of each packet, compressed: that of ten thousand packets takes up sixty megabytes."""
+
+    def __init__(self, encode: Callable[[Json], str]) -> None:
+        self._encode = encode
+        self._texts: dict[str, bytes] = {}
+
+    def take(self, audited: AuditedPacket) -> None:
+        self._texts[audited.name] = compress(self._encode(packet_json(audited)).encode(), _FAST)
+
+    def text(self, name: str, audit: Audit) -> str:
+        text = decompress(self._texts[name]).decode()
+        # Whether a packet is doubted is known only after all packets were audited. In JSON, quotes inside a string are
+        # escaped, so nothing but this key looks like it.
+        return text.replace(_UNDOUBTED, _DOUBTED, 1) if name in audit.doubted else text
+
+    def spliced(self, envelope: str, names: Iterable[str], audit: Audit) -> Iterator[str]:
+        """Yield the text of an object whose last list of packets is empty, with these packets in it."""
+        before, _, after = envelope.rpartition(_NO_PACKETS)
+        yield f"{before}{_NO_PACKETS[:-1]}"
+        for number, name in enumerate(names):
+            yield f"{',' if number else ''}{self.text(name, audit)}"
+        yield f"]{after}"
+
+
+_FAST = 1
+_NO_PACKETS = '"packets":[]'
+_UNDOUBTED, _DOUBTED = '"doubted":false', '"doubted":true'
+
+
 def audit_json(audit: Audit) -> dict[str, Json]:
-    """Return the whole audit."""
-    bases: list[Json] = [_base(row) for row in audit.bases]
-    packets: list[Json] = [packet_json(audit, name) for name in sorted(audit.facts.packets)]
+    """Return the whole audit except its packets, whose texts are spliced in."""
+    bases: list[Json] = bases_json(audit)
     gaps: list[Json] = [{"name": gap.name, "done": gap.done, "of": gap.of} for gap in audit.gaps]
     matters: list[Json] = [matter_json(matter) for matter in audit.matters]
     uncovered: list[Json] = [{"title": told(one.title), "line": one.first} for one in audit.uncovered]
@@ -53,8 +84,12 @@ def audit_json(audit: Audit) -> dict[str, Json]:
         "matters": matters,
         "bases": bases,
         "requirements": {"count": len(audit.requirements), "uncovered": uncovered, "rows": requirements_json(audit)},
-        "packets": packets,
+        "packets": [],
     }
+
+
+def bases_json(audit: Audit) -> list[Json]:
+    return [_base(row) for row in audit.bases]
 
 
 def head_json(audit: Audit) -> dict[str, Json]:
@@ -83,15 +118,15 @@ MATRIX_HEADS = (
 )  # fmt: skip
 
 
-def matrix_rows(audit: Audit) -> Iterator[tuple[str | int, ...]]:
+def matrix_rows(audit: Audit, criteria_of: Mapping[str, Sequence[Criterion]]) -> Iterator[tuple[str | int, ...]]:
     """Yield a row for each piece of evidence, by requirement, packet and criterion; missing values are blank."""
     for row in audit.requirements:
         title, line = told(row.requirement.title), row.requirement.first
         if not row.packets:
             yield title, line, *[""] * (len(MATRIX_HEADS) - 2)
         for name in row.packets:
-            start = (title, line, name, audit.facts.packets[name].lane)
-            criteria = audit.traces[name].criteria
+            start = (title, line, name, audit.packets[name].lane)
+            criteria = criteria_of[name]
             for one in criteria:
                 for each in one.evidence or (None,):
                     proof = (told(each.what), each.result, each.commit, told(each.suspect)) if each else ("",) * 4
@@ -129,15 +164,15 @@ def _base(row: BaseRow) -> dict[str, Json]:
     }
 
 
-def packet_json(audit: Audit, name: str) -> dict[str, Json]:
-    packet = audit.facts.packets[name]
+def packet_json(audited: AuditedPacket) -> dict[str, Json]:
+    facts, packet, name = audited.facts, audited.packet, audited.name
     state = packet.state
-    said: list[Json] = [told(line) for line in audit.obstacles[name]]
-    events: list[Json] = [_event(event, proven=event.id in audit.facts.proven) for event in state.history]
-    decided: list[Json] = [_decision(each) for each in audit.facts.decisions.get(name, ())]
+    said: list[Json] = [told(line) for line in audited.obstacles]
+    events: list[Json] = [_event(event, proven=event.id in facts.proven) for event in state.history]
+    decided: list[Json] = [_decision(each) for each in facts.decisions.get(name, ())]
     rewritten: list[Json] = [
         {"part": part, "before": told(before), "after": told(after)}
-        for part, before, after in audit.facts.rewritten.get(name, ())
+        for part, before, after in facts.rewritten.get(name, ())
     ]
     return {
         "id": name,
@@ -148,31 +183,24 @@ def packet_json(audit: Audit, name: str) -> dict[str, Json]:
         "why": told(_why(packet)),
         "holder": told(state.lease.holder) if state.lease is not None else "",
         "branch": told(state.assignment.branch),
-        "waits_for": waits_for(audit.facts, packet),
-        "approved_by": told(who_approved(audit.facts, packet)),
-        "judged_by": told(who_judged(audit.facts, packet)),
+        "waits_for": waits_for(facts, packet),
+        "approved_by": told(who_approved(facts, packet)),
+        "judged_by": told(who_judged(facts, packet)),
         "rewritten": rewritten,
-        "doubted": name in audit.doubted,
+        "doubted": False,
         "files": _files(packet),
         "heads": list(packet.log.heads),
         "obstacles": said,
         "events": events,
         "decisions": decided,
-        "runs": _runs(state, audit.facts.policy.temporal_ui),
-        **_trace(audit.traces[name], audit.facts),
+        "runs": _runs(state, facts.policy.temporal_ui),
+        **_trace(audited.trace, facts),
     }
 
 
 def _why(packet: PacketFacts) -> str:
     document = packet.packet or packet.stub
     return value_of(document.why) if document is not None else ""
-
-
-def title_of(packet: PacketFacts) -> str:
-    document = packet.packet or packet.stub
-    if document is None:
-        return ""
-    return value_of(document.what) or (packet.packet.title if packet.packet is not None and packet.light else "")
 
 
 def _files(packet: PacketFacts) -> list[Json]:
@@ -337,7 +365,7 @@ def sentence(audit: Audit) -> str:
 
 def lanes_of(audit: Audit) -> list[tuple[str, int]]:
     """Return the number of packets in each lane, in lane order."""
-    counts = Counter(packet.lane or "no log" for packet in audit.facts.packets.values())
+    counts = Counter(row.lane or "no log" for row in audit.packets.values())
     order = list(audit.lane_order)
     return sorted(counts.items(), key=lambda one: (order.index(one[0]) if one[0] in order else len(order), one[0]))
 
@@ -355,7 +383,7 @@ def _lines(audit: Audit, reasons: Mapping[str, Reason]) -> Iterator[str]:
     facts = audit.facts
     yield sentence(audit)
     head = f"commit {facts.head.id[:12]} of {facts.head.at}" if facts.head is not None else "no commit yet"
-    yield f"{counted(len(facts.packets), 'packet')}, {head}; log root {audit.root[:16]}"
+    yield f"{counted(len(audit.packets), 'packet')}, {head}; log root {audit.root[:16]}"
     if facts.uncommitted:
         yield f"{counted(len(facts.uncommitted), 'file')} not committed"
     yield ""
@@ -389,7 +417,7 @@ def _markdown(audit: Audit, reasons: Mapping[str, Reason]) -> Iterator[str]:
     if facts.head is not None:
         yield f"- Commit `{facts.head.id}` of {facts.head.at}"
     yield f"- Log root `{audit.root}`"
-    yield f"- {counted(len(facts.packets), 'packet')}, {counted(facts.files_checked, 'file')} checked"
+    yield f"- {counted(len(audit.packets), 'packet')}, {counted(facts.files_checked, 'file')} checked"
     yield from ("", "## What is wrong", "")
     if not audit.matters:
         yield "Nothing was found."
@@ -405,10 +433,8 @@ def _markdown(audit: Audit, reasons: Mapping[str, Reason]) -> Iterator[str]:
     yield from ("", "## How far it is", "", "| What | Done | Of |", "|---|---:|---:|")
     yield from (f"| {gap.name} | {gap.done} | {gap.of} |" for gap in audit.gaps)
     yield from ("", "## Packets", "", "| Packet | Lane | Title | Why it is waiting |", "|---|---|---|---|")
-    for name in sorted(facts.packets):
-        packet = facts.packets[name]
-        reason = " ".join(audit.obstacles[name])
-        yield f"| {name} | {packet.lane or '-'} | {cell(title_of(packet))} | {cell(reason)} |"
+    for name, row in audit.packets.items():
+        yield f"| {name} | {row.lane or '-'} | {cell(row.title)} | {cell(' '.join(row.obstacles))} |"
 
 
 _MARKS = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>|#!&~"})

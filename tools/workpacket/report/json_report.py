@@ -18,6 +18,16 @@ from workpacket.report.outcome import CheckOutcome
 from workpacket.report.terminal import escape, without_surrogates
 
 
+def encode_readable(value: Json) -> str:
+    """Return a part of the data of an envelope, as `render_envelope` writes it."""
+    return _encode(_readable(value))
+
+
+def _encode(value: Json) -> str:
+    # JSON allows an unescaped DEL, but terminals may act on it. It can only occur inside a string.
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("\x7f", "\\u007f")
+
+
 def render_envelope(command: str, exit_code: int, findings: Iterable[Problem], data: Mapping[str, Json]) -> str:
     """Return the JSON object of any command, on one line. The strings of `data` may contain anything."""
     envelope: dict[str, Json] = {
@@ -28,8 +38,7 @@ def render_envelope(command: str, exit_code: int, findings: Iterable[Problem], d
         "findings": [_finding(finding) for finding in sorted(findings, key=lambda finding: finding.order)],
         "data": _readable(data),
     }
-    # JSON allows an unescaped DEL, but terminals may act on it. It can only occur inside a string.
-    return json.dumps(envelope, separators=(",", ":"), allow_nan=False).replace("\x7f", "\\u007f") + "\n"
+    return _encode(envelope) + "\n"
 
 
 def render_check(outcome: CheckOutcome, exit_code: int) -> str:

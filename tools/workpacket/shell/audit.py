@@ -9,55 +9,63 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final
 
 import workpacket
 from workpacket.approvals.envelope import PACKET
+from workpacket.approvals.event_signatures import EventSignatures
 from workpacket.approvals.fields import write_instant
 from workpacket.approvals.policy import Trusted
 from workpacket.approvals.verify import Judged
 from workpacket.audit.tracing import AuditFacts, KnownCommit, LastChange, SignedDecision, named_files, proved_path
 from workpacket.documents.spec_pointer import candidates
-from workpacket.git.objects import read_objects, status
+from workpacket.git.objects import blob_id, folder_id, folder_ids, read_objects, status
 from workpacket.git.repository import Repository, default_branch, head_commit, tip_of, without_remote
 from workpacket.git.run import run_git
 from workpacket.ledger.fold import in_force
+from workpacket.ledger.log import Log, read_log
 from workpacket.lifecycle.contract import Contract, stated
 from workpacket.lifecycle.contract_drift import difference
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import CONSUMING
 from workpacket.lifecycle.proofs import evidence_rows
 from workpacket.model.events import Actor, LogEvent
-from workpacket.model.layout import GOVERNANCE_FOLDER, LARGEST_SPECIFICATION
+from workpacket.model.layout import APPEND_ONLY_FOLDERS, GOVERNANCE_FOLDER, LARGEST_SPECIFICATION, LOG_FOLDER
 from workpacket.model.plan import Moment
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.model.reasons import Reason
 from workpacket.problem import Location, Problem
-from workpacket.shell.approvals.check import check_approvals
-from workpacket.shell.approvals.envelopes import logged_packets
+from workpacket.shell.approvals.check import ApprovalsCheck
 from workpacket.shell.approvals.facts import Approvals, open_approvals
 from workpacket.shell.approvals.subject import contract_version
-from workpacket.shell.base import known_to, lifecycle_of
+from workpacket.shell.base import judging_policy, known_to, lifecycle_of
 from workpacket.shell.cache import NO_CACHE, Cache
 from workpacket.shell.checking import check
 from workpacket.shell.configuration import read_settings
+from workpacket.shell.governed_files import find_governed, logged_packets, paths_below, read_logged
 from workpacket.shell.governing.execution import gather
 from workpacket.shell.held import judged_in_part
-from workpacket.shell.judging.landed_work import landing_faults
-from workpacket.shell.judging.log_verification import digest_here
+from workpacket.shell.judging.landed_work import landing_faults, passed_verdicts
+from workpacket.shell.judging.log_verification import LogLook, digest_here, event_signers
 from workpacket.shell.judging.merged_tree import judge_append_only
-from workpacket.shell.keys import proven_events
+from workpacket.shell.kept_logs import keep_proven, listed
 from workpacket.shell.tree import find_documents, read_bytes
 from workpacket.text.source import Source
 from workpacket.value import Value, replace
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.approvals.actors import Actors
 
-def decisions(approvals: Approvals) -> dict[str, list[SignedDecision]]:
-    """Return the decisions by packet, in the order in which they were issued."""
+
+def decisions(approvals: Approvals, packets: Container[str] | None = None) -> dict[str, list[SignedDecision]]:
+    """Return the decisions by packet, or only those of some `packets`, in the order in which they were issued."""
     found: dict[str, dict[str, SignedDecision]] = {}
-    for packet, gate in sorted({(said.packet, said.gate) for said in approvals.claims.values()}):
+    claimed = {(said.packet, said.gate) for said in approvals.claims.values()}
+    for packet, gate in sorted(each for each in claimed if packets is None or each[0] in packets):
         here = found.setdefault(packet, {})
         for consumer in (*_consumers(approvals, packet, gate), None):
             for judged in approvals.verdict(packet, gate, consumer).judged:
@@ -135,8 +143,12 @@ def blobs(repository: Repository, names: Iterable[str]) -> dict[str, str | None]
     return {name: hashlib.sha256(found[name]).hexdigest() if name in found else None for name in wanted}
 
 
-def last_changes(repository: Repository, head: str, also: Iterable[str]) -> dict[str, LastChange]:
-    """Return, for each governed file and each file in `also`, the last commit that changed that file."""
+def last_changes(
+    repository: Repository, head: str, also: Iterable[str], of_log: Container[str]
+) -> dict[str, LastChange]:
+    """Return, for each governed file and each file in `also`, the last commit that changed that file. Of the log, which
+    may have a hundred times as many files as the rest, only the paths in `of_log` are returned.
+    """
     if not head:
         return {}
     answer = run_git(
@@ -147,11 +159,11 @@ def last_changes(repository: Repository, head: str, also: Iterable[str]) -> dict
     for block in answer.text.split("\x01")[1:]:
         header, *paths = block.replace("\n", "\0").split("\0")
         moment, _, author = header.partition(" ")
-        at = write_instant(datetime.fromtimestamp(int(moment), UTC))
+        change = LastChange(write_instant(datetime.fromtimestamp(int(moment), UTC)), author)
         for path in paths:
-            if path:
+            if path and (path in of_log or not path.startswith(f"{LOG_FOLDER}/")):
                 # Newest first, so the first commit that names a path is the last one that changed it.
-                changes.setdefault(path, LastChange(at, author))
+                changes.setdefault(path, change)
     return changes
 
 
@@ -170,47 +182,206 @@ class AuditInput(Value):
 
 
 def gather_audit(
-    repository: Repository, cache: Cache, reasons: Mapping[str, Reason], progress: Callable[[int, int], None]
+    repository: Repository,
+    cache: Cache,
+    reasons: Mapping[str, Reason],
+    progress: Callable[[int, int], None],
+    take: Callable[[AuditFacts], None],
 ) -> AuditInput:
+    """Gather the facts. `take` is called with the facts about some packets at a time, because the logs of all may not
+    fit into memory."""
     root = str(repository.root)
     head = head_commit(repository) or ""
     # Time is that of the commit, so that an audit of a commit says the same whenever it is made.
     seen = commits(repository, [head], head).get(head)
     now = seen.at if seen is not None else _BEGINNING
     files = find_documents(root)
-    checked = check(
-        root, files, whole=True, cache=cache, reasons=reasons, settings=read_settings(root), progress=progress, now=now
-    )
-    governed = gather(repository, None, _NOBODY)
+    policy = partial(judging_policy, repository)
+    governed = gather(repository, None, _NOBODY, read_all=partial(listed, cache=cache, policy_of_base=policy))
     governed = replace(governed, moment=replace(governed.moment, now=now))
-    signed = _signed(repository, now)
     forge = web_address(repository.settings.get("remote.origin.url", ""))
-    named = sorted(set(_named(governed.packets.values())))
     facts = AuditFacts(
-        # Not the name of the folder, so that an audit of a commit says the same in each clone.
-        name=signed.name or forge.rstrip("/").rpartition("/")[2],
+        name="",
         now=now,
         packets=governed.packets,
         policy=governed.policy,
-        findings=tuple(judged_in_part(root, (*checked.findings, *signed.findings))),
-        decisions=signed.decisions,
         specification=governed.specification,
-        specifications=_specifications(root, governed.packets.values()),
-        changes=last_changes(repository, head, named),
         # In a clone, the branch has the name of the remote-tracking branch.
         target=without_remote(repository, governed.target_branch),
         head=seen,
-        uncommitted=frozenset(entry.path for entry in status(repository, GOVERNANCE_FOLDER, *named)),
         files_checked=len(files),
-        proven=proven_events(
-            repository,
-            governed.policy.actors,
-            (event for each in governed.packets.values() for event in each.log.events),
-        ),
-        rewritten=dict(_rewritten(repository, governed.packets.values())),
         forge=forge,
+        lanes={name: packet.lane for name, packet in governed.packets.items()},
     )
-    return AuditInput(_with_history(repository, facts), governed, {found.path: found.kind for found in files})
+    with open_approvals(repository, None, Moment(now, "", "")) as approvals:
+        reading = _Reading(repository, cache, approvals, facts)
+        for batch in reading.batches():
+            take(batch)
+        trusted = approvals.trusted
+        findings = reading.findings()
+    checked = check(
+        root, files, whole=True, cache=cache, reasons=reasons, settings=read_settings(root), progress=progress,
+        logs=reading.look.seen(),
+    )  # fmt: skip
+    findings = judged_in_part(root, (*checked.findings, *findings))
+    name = trusted.policy.repository if isinstance(trusted, Trusted) else ""
+    facts = replace(
+        facts,
+        # Not the name of the folder, so that an audit of a commit says the same in each clone.
+        name=name or forge.rstrip("/").rpartition("/")[2],
+        findings=tuple(findings),
+        specifications=reading.specifications,
+        changes=last_changes(repository, head, sorted(reading.named), {found.path for found in findings}),
+        uncommitted=frozenset(entry.path for entry in status(repository, GOVERNANCE_FOLDER, *sorted(reading.named))),
+        again=reading.whole,
+    )
+    return AuditInput(facts, governed, {found.path: found.kind for found in files})
+
+
+# The events of this many packets are in memory at the same time.
+_AT_ONCE: Final = 250
+
+
+class _Reading:
+    """Reads the packets of an audit, some at a time: each file of the log once, for everything that needs it."""
+
+    def __init__(self, repository: Repository, cache: Cache, approvals: Approvals, facts: AuditFacts) -> None:
+        self.root = str(repository.root)
+        self.look = LogLook(self.root, facts.now)
+        self.specifications: dict[str, Source] = {}
+        self.named: set[str] = set()
+        self._repository, self._cache, self._approvals, self._facts = repository, cache, approvals, facts
+        self._governed = find_governed(self.root)
+        self._check = ApprovalsCheck(approvals, NO_CACHE)
+        self._append_only = _AppendOnly(repository, approvals.base.commit)
+        self._target = target_commit(repository, facts.target)
+        self._signatures = _Signatures(repository, cache, facts.policy.actors)
+        self._passed: dict[str, str] = {}
+
+    def batches(self) -> Iterator[AuditFacts]:
+        logged = frozenset(logged_packets(self.root))
+        approved = frozenset(self._check.packets)
+        names = sorted({*logged, *approved, *self._facts.packets})
+        for start in range(0, len(names), _AT_ONCE):
+            some = names[start : start + _AT_ONCE]
+            logs: dict[str, Log] = {}
+            self._signatures.begin(some)
+            for name in some:
+                logs |= self._read(name) if name in logged else {}
+            self._check.take(name for name in some if name in approved)
+            packets = {name: self._packet(name, logs.get(name)) for name in some if name in self._facts.packets}
+            yield self._with_history(packets)
+            self._approvals.forget_logs()
+        self._signatures.keep()
+
+    def _read(self, name: str) -> Mapping[str, Log]:
+        before = len(self.look.findings)
+        files, logs = self.look.read(name)
+        self._append_only.take(name, files)
+        self._passed |= passed_verdicts({each: log for each, log in logs.items() if PACKET.fullmatch(each)})
+        for log in logs.values():
+            self._approvals.know(log)
+            self._signatures.take(log, files, sound=len(self.look.findings) == before)
+        return logs
+
+    def _packet(self, name: str, log: Log | None) -> PacketFacts:
+        known, governed = self._facts.packets[name], self._governed
+        places = (governed.stubs, governed.packets, governed.refinements)
+        stub, document, refinement = (governed.document(each, name) for each in places)
+        packet = PacketFacts(known.id, log or read_log(name, {}), stub, document, refinement)
+        return packet.as_landed() if known.landed else packet
+
+    def whole(self, name: str) -> PacketFacts:
+        """Read a packet again."""
+        return self._packet(name, self._governed.log(name))
+
+    def _with_history(self, packets: Mapping[str, PacketFacts]) -> AuditFacts:
+        """Return the facts about these packets, with everything that their logs refer to: commits, files as they were
+        at a commit, and files as they are now."""
+        repository = self._repository
+        proofs = sorted(set(_proofs(packets.values())))
+        named = set(_named(packets.values()))
+        self.named |= named
+        known = self.specifications
+        known.update(_specifications(self.root, packets.values(), known))
+        return replace(
+            self._facts,
+            packets=packets,
+            decisions=decisions(self._approvals, packets),
+            specifications=known,
+            commits=commits(repository, _commits_named(packets.values()), self._target),
+            committed=blobs(repository, (f"{commit}:{path}" for commit, path in proofs)),
+            digests={path: digest_here(self.root, path) for path in sorted({*named, *(path for _, path in proofs)})},
+            proven=self._signatures.proven,
+            rewritten=dict(_rewritten(repository, packets.values())),
+        )
+
+    def findings(self) -> list[Problem]:
+        """Return what is wrong with the approvals and with the files on the base, after all packets were read."""
+        found = self._check.findings()
+        if self._approvals.base.commit:
+            found += self._append_only.findings()
+            found += _landings(self._approvals, self._passed)
+        return found
+
+
+class _AppendOnly:
+    """Compares the files of the log with the base. Git's id of a folder tells whether any file in it differs, so the
+    ids of files are kept only where one does."""
+
+    def __init__(self, repository: Repository, base: str) -> None:
+        self._repository, self._base = repository, base
+        self._folders = folder_ids(repository, base, LOG_FOLDER) if base else {}
+        self._changed = set(self._folders)
+        self._ids: dict[str, str] = {}
+
+    def take(self, name: str, files: Mapping[str, bytes]) -> None:
+        if not self._base:
+            return
+        start = len(f"{LOG_FOLDER}/{name}/")
+        ids = {path: blob_id(data, self._base) for path, data in files.items()}
+        if self._folders.get(name) == folder_id({path[start:]: identity for path, identity in ids.items()}):
+            self._changed.discard(name)
+            return
+        self._changed.add(name)
+        self._ids.update(ids)
+
+    def findings(self) -> list[Problem]:
+        root = str(self._repository.root)
+        others = (path for folder in APPEND_ONLY_FOLDERS if folder != LOG_FOLDER for path in paths_below(root, folder))
+        ids = {**self._ids, **{path: blob_id(read_logged(root, path), self._base) for path in others}}
+        return judge_append_only(self._repository, self._base, ids, changed=self._changed)
+
+
+class _Signatures:
+    """The events whose signature proves their actor, of some packets at a time. A packet whose log was proven before is
+    not verified again while the log and the policy are the same."""
+
+    def __init__(self, repository: Repository, cache: Cache, actors: Actors) -> None:
+        self.proven: frozenset[str] = frozenset()
+        self._cache = cache
+        self._judge = EventSignatures(*event_signers(repository)) if actors.present else None
+        self._policy = judging_policy(repository) if actors.present else ""
+        self._known: Mapping[str, str] = {}
+        self._learned: dict[str, Sequence[str]] = {}
+
+    def begin(self, names: Sequence[str]) -> None:
+        self.proven = frozenset()
+        self._known = self._cache.recall("proven", names) if self._policy else {}
+
+    def take(self, log: Log, files: Mapping[str, bytes], *, sound: bool) -> None:
+        if self._judge is None:
+            return
+        if self._policy and self._known.get(log.packet) == f"{self._policy} {' '.join(log.heads)}":
+            self.proven |= log.by_id.keys()
+            return
+        judged = {event.id for event in log.events if event.sig and self._judge.judge(event, files[event.path]).proven}
+        self.proven |= judged
+        if sound and judged and len(judged) == len(log.by_id):
+            self._learned[log.packet] = log.heads
+
+    def keep(self) -> None:
+        keep_proven(self._cache, self._policy, self._learned)
 
 
 def _rewritten(
@@ -249,24 +420,7 @@ def web_address(remote: str) -> str:
     return f"https://{host}/{match['path'].strip('/')}"
 
 
-class _Signed(Value):
-    name: str
-    findings: list[Problem]
-    decisions: Mapping[str, list[SignedDecision]]
-
-
-def _signed(repository: Repository, now: str) -> _Signed:
-    with open_approvals(repository, None, Moment(now, "", "")) as approvals:
-        findings = check_approvals(approvals, NO_CACHE)
-        if approvals.base.commit:
-            findings += judge_append_only(repository, approvals.base.commit)
-            findings += _landings(approvals)
-        trusted = approvals.trusted
-        name = trusted.policy.repository if isinstance(trusted, Trusted) else ""
-        return _Signed(name, findings, decisions(approvals))
-
-
-def _landings(approvals: Approvals) -> Iterator[Problem]:
+def _landings(approvals: Approvals, passed: Mapping[str, str]) -> Iterator[Problem]:
     """Report changes that were merged with a verdict but were not judged, or that no packet covered.
 
     These are warnings, because the changes are already on the base: the check required at the time may not have
@@ -275,16 +429,17 @@ def _landings(approvals: Approvals) -> Iterator[Problem]:
     policy = lifecycle_of(approvals.base.policy.policy or b"")
     if policy.coverage.mode == "off":
         return
-    logs = {name: approvals.log(name) for name in logged_packets(approvals.tree) if PACKET.fullmatch(name)}
-    faults = landing_faults(approvals.repository, approvals.base.commit, logs, policy)
+    faults = landing_faults(approvals.repository, approvals.base.commit, passed, policy)
     for commit, found in faults.items():
         for one in found:
             what = f"landed in {commit[:12]}: {one.message}"
             yield Problem(one.code, what, Location(one.path), CHANGE_BY_CODE[one.code].remedy, severity="warning")
 
 
-def _specifications(root: str, packets: Iterable[PacketFacts]) -> dict[str, Source]:
-    """Return, from the work tree, every specification that a refinement or a light packet refers to."""
+def _specifications(root: str, packets: Iterable[PacketFacts], known: Container[str]) -> dict[str, Source]:
+    """Return, from the work tree, every specification that a refinement or a light packet refers to and that is not
+    known yet.
+    """
     named, pinned = set[str](), set[str]()
     for packet in packets:
         if packet.refinement is not None:
@@ -293,6 +448,8 @@ def _specifications(root: str, packets: Iterable[PacketFacts]) -> dict[str, Sour
             pinned.add(anchor.path)
     found: dict[str, Source] = {}
     for path in sorted(pinned | {path for name in named for path in candidates(name)}):
+        if path in known:
+            continue
         try:
             found[path] = Source.from_bytes(path, read_bytes(root, path, LARGEST_SPECIFICATION))
         except OSError:
@@ -300,33 +457,19 @@ def _specifications(root: str, packets: Iterable[PacketFacts]) -> dict[str, Sour
     return found
 
 
-def _with_history(repository: Repository, facts: AuditFacts) -> AuditFacts:
-    """Add what the logs refer to: commits, files as they were at a commit, and files as they are now."""
-    proofs = sorted(set(_proofs(facts.packets.values())))
-    paths = sorted({path for _, path in proofs} | set(_named(facts.packets.values())))
-    root = str(repository.root)
-    return replace(
-        facts,
-        commits=_commits(repository, facts),
-        committed=blobs(repository, (f"{commit}:{path}" for commit, path in proofs)),
-        digests={path: digest_here(root, path) for path in paths},
-    )
-
-
 def _named(packets: Iterable[PacketFacts]) -> Iterator[str]:
     """Yield the files whose digests are recorded in the logs."""
     return (path for packet in packets for _, path, _ in named_files(packet.log))
 
 
-def _commits(repository: Repository, facts: AuditFacts) -> dict[str, KnownCommit]:
-    named = {
+def _commits_named(packets: Iterable[PacketFacts]) -> set[str]:
+    return {
         event.text(key) or ""
-        for packet in facts.packets.values()
+        for packet in packets
         for event in packet.state.history
         if event.type in {"submitted", "merged"}
         for key in ("commit", "target_commit")
     }
-    return commits(repository, named, target_commit(repository, facts.target)) if named else {}
 
 
 def _proofs(packets: Iterable[PacketFacts]) -> Iterator[tuple[str, str]]:

@@ -373,17 +373,16 @@ def readable_commit(repository: Repository, commit: str) -> str:
 
 
 def judging_commit(repository: Repository, base: str = "") -> str:
-    """Return the commit whose policy judges signatures: this one or else the main branch, or the last readable one
-    before it.
-    """
+    """Return the last commit with a readable policy, from this one or else from the main branch on."""
     branch = None if base else default_branch(repository)
     return readable_commit(repository, branch.commit if branch is not None else base)
 
 
 def judging_policy(repository: Repository, base: str = "") -> str:
-    """Return the digest of the policy that judges signatures; '' if it is not on the main branch yet."""
-    files = policy_at(repository, judging_commit(repository, base))
-    return policy_digest(files) if files.policy is not None else ""
+    """Return the digest of the policy that judges signatures; '' if the main branch has no readable one."""
+    branch = None if base else default_branch(repository)
+    files = policy_at(repository, branch.commit if branch is not None else base)
+    return policy_digest(files) if files.policy is not None and not unreadable(files) else ""
 
 
 def approving_keys(repository: Repository, commit: str) -> frozenset[bytes]:

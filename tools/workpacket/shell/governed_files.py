@@ -329,9 +329,9 @@ def is_temporary(path: str) -> bool:
     return path.rpartition("/")[2].startswith(TEMPORARY_PREFIX)
 
 
-def committed_ids(repository: Repository, commit: str) -> dict[str, str]:
-    """Return the object ids of the append-only files at a commit."""
-    entries = list_tree(repository, commit, *APPEND_ONLY_FOLDERS)
+def committed_ids(repository: Repository, commit: str, *folders: str) -> dict[str, str]:
+    """Return the object ids of the append-only files at a commit, or only of those below some `folders`."""
+    entries = list_tree(repository, commit, *(folders or APPEND_ONLY_FOLDERS))
     return {entry.path: entry.object_id for entry in entries if entry.is_file and not is_temporary(entry.path)}
 
 

@@ -156,7 +156,7 @@ class Held(Value):
         top = f"{self.repository.root}/"
         paths = {path for path, _ in self.index.below(below)} | self.removed
         try:
-            absent = [path for path in sorted(paths) if not os.path.lexists(top + path) and not self._is_here(path)]
+            absent = sorted(path for path in paths if not os.path.lexists(top + path) and not self._is_here(path))
         except WorkpacketError as error:
             return f"incomplete work tree: {error.path}: {error.message}; {error.hint}"
         if not absent:

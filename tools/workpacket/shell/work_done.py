@@ -26,6 +26,7 @@ from workpacket.ledger.log import Log
 from workpacket.lifecycle.coverage import is_governance
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.review import Containment, Work, recorded, report_of, submitted_commit
+from workpacket.lifecycle.scope import outside
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import APPEND_ONLY_FOLDERS, AUDIT_PATH, BOARD_PATH, PACKETS, REFINEMENTS, REGISTRY_PATH
 from workpacket.problem import Problem, WorkpacketError
@@ -90,17 +91,31 @@ def work_done(repository: Repository, packet: PacketFacts, target: str, commit: 
     base = packet.state.assignment.base_commit
     if not base and target:
         base = merge_base(repository, head, tip_of(repository, target) or head) or ""
+    onto = merge_base(repository, head, tip_of(repository, target) or "") if target else None
     changed = None
     if base:
         reports = set(reports_at(repository, packet, head))
-        differing = (change.path for change in changed_paths(repository, base, head))
+        differing = _changed(repository, packet, (base, onto or base), head)
         changed = [path for path in differing if not is_own(path) and path not in reports]
     uncommitted = [] if commit else [entry.path for entry in status(repository) if not is_own(entry.path)]
     branch = None if commit else branch_here(repository)
-    onto = merge_base(repository, head, tip_of(repository, target) or "") if target else None
     digest = described(repository, onto, head, changed) if onto and changed is not None else ""
     alike = frozenset(_alike(repository, packet, head))
     return Work(head, base, changed, uncommitted, branch, alike, (onto, digest) if onto and digest else None)
+
+
+def _changed(repository: Repository, packet: PacketFacts, begun: tuple[str, str], head: str) -> list[str]:
+    """Return the paths that the work changes, given the commit where it began and the last one of the target branch
+    that it contains. What the target branch has received in between, and this branch has merged, is the work of others,
+    unless it is in the packet's own scope.
+    """
+    base, onto = begun
+    since = [change.path for change in changed_paths(repository, base, head)]
+    if onto == base or packet.packet is None or not is_ancestor(repository, base, onto):
+        return since
+    others = set(outside(since, [item.value for item in packet.packet.in_scope_paths]))
+    own = {path for path in since if path not in others}
+    return sorted(own | {change.path for change in changed_paths(repository, onto, head)})
 
 
 def reports_at(repository: Repository, packet: PacketFacts, head: str) -> Iterator[str]:

@@ -246,30 +246,56 @@ def check_approvals(approvals: Approvals, cache: Cache) -> list[Problem]:
     """Return all findings except those of the append-only rule. Anything that the cache records as sound is not judged
     again.
     """
-    packets = logged_packets(approvals.tree)
-    cache.make_room("sound", most=2 * (len(approvals.own_envelopes) + len(packets)) + MANY)
-    findings = [_finding(each, "") for each in _unsound(approvals.own_envelopes, cache)]
-    root = root_of_trust(approvals)
-    findings += root.findings
-    if _governed(approvals):
-        if not isinstance(approvals.trusted, Trusted):
-            return [*findings, *(_finding(each, POLICY_PATH) for each in approvals.trusted)]
-        unapproved = [] if root.replaced else list(_changed_policy(approvals))
-        findings += unapproved
-        if unapproved or not _repaired(approvals):
-            findings += (_finding(each, POLICY_PATH) for each in approvals.base.unreadable)
-    activated: dict[str, Mapping[str, Json]] = {}
-    for start in range(0, len(packets), _AT_ONCE):
-        findings += _of_packets(approvals, packets[start : start + _AT_ONCE], activated, cache)
-        if len(packets) > _AT_ONCE:
+    check = ApprovalsCheck(approvals, cache)
+    for start in range(0, len(check.packets), _AT_ONCE):
+        check.take(check.packets[start : start + _AT_ONCE])
+        if len(check.packets) > _AT_ONCE:
             approvals.forget_logs()
-    findings += _changed_since(approvals, activated)
-    findings += _claimed(approvals, activated)
-    return sorted(dict.fromkeys(findings), key=lambda finding: finding.order)
+    return check.findings()
 
 
 # The events of this many packets fit into memory.
 _AT_ONCE = 1000
+
+
+class ApprovalsCheck:
+    """The check of approvals while packets are taken some at a time. `packets` are all names below the log."""
+
+    def __init__(self, approvals: Approvals, cache: Cache) -> None:
+        self.packets = logged_packets(approvals.tree)
+        self._approvals, self._cache = approvals, cache
+        self._activated: dict[str, Mapping[str, Json]] = {}
+        cache.make_room("sound", most=2 * (len(approvals.own_envelopes) + len(self.packets)) + MANY)
+        self._found = [_finding(each, "") for each in _unsound(approvals.own_envelopes, cache)]
+        self._closed = not self._is_trusted()
+
+    def _is_trusted(self) -> bool:
+        """Add what is wrong with the policy, and return whether it can be used to judge packets."""
+        approvals = self._approvals
+        root = root_of_trust(approvals)
+        self._found += root.findings
+        if not _governed(approvals):
+            return True
+        if not isinstance(approvals.trusted, Trusted):
+            self._found += (_finding(each, POLICY_PATH) for each in approvals.trusted)
+            return False
+        unapproved = [] if root.replaced else list(_changed_policy(approvals))
+        self._found += unapproved
+        if unapproved or not _repaired(approvals):
+            self._found += (_finding(each, POLICY_PATH) for each in approvals.base.unreadable)
+        return True
+
+    def take(self, packets: Iterable[str]) -> None:
+        if not self._closed:
+            self._found += _of_packets(self._approvals, packets, self._activated, self._cache)
+
+    def findings(self) -> list[Problem]:
+        """Return all findings, after all packets were taken."""
+        if self._closed:
+            return self._found
+        found = [*self._found, *_changed_since(self._approvals, self._activated)]
+        found += _claimed(self._approvals, self._activated)
+        return sorted(dict.fromkeys(found), key=lambda finding: finding.order)
 
 
 def _of_packets(

@@ -39,6 +39,10 @@ from workpacket.shell.tree import (
 from workpacket.text.source import Source
 from workpacket.value import NamedTuple, Value, replace
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.shell.judging.log_verification import LogsSeen
+
 
 def dump_findings(findings: Iterable[Problem]) -> str:
     rows = []
@@ -199,11 +203,12 @@ def check(
     reasons: Mapping[str, Reason],
     settings: CheckSettings,
     progress: Callable[[int, int], None],
-    now: str = "",
+    logs: LogsSeen | None = None,
 ) -> Checked:
     """Check `files`. Documents are compared with one another only if `files` are all files of the repository.
 
-    `now` is the time at which waivers are judged; by default, the clock's time.
+    `logs` is what the logs say, if they were read before; by default, they are read, and waivers are judged by the
+    clock.
     """
     findings: list[Problem] = []
     lanes = lanes_here(root)
@@ -222,7 +227,7 @@ def check(
         # Rules across files and the ledger are imported only for a whole repository.
         from workpacket.shell.checking.whole import compared
 
-        found_across = compared(root, summaries, lanes, cache, now)
+        found_across = compared(root, summaries, lanes, cache, logs)
         findings += found_across.findings
         rests_on, by_people = rests_on | found_across.rests_on, found_across.by_people
         archived = found_across.archived

@@ -29,7 +29,7 @@ from workpacket.shell.checking import (
 )
 from workpacket.shell.configuration import board_here
 from workpacket.shell.governed_files import CHECKPOINTS_STATE, LOG_STATE, GovernedFiles, find_governed, log_here
-from workpacket.shell.judging.log_verification import ContractLog, look_at_logs
+from workpacket.shell.judging.log_verification import ContractLog, LogsSeen, look_at_logs
 from workpacket.shell.tree import read_bytes
 from workpacket.text.source import MARKDOWN, Source
 from workpacket.value import Value
@@ -46,12 +46,12 @@ def compared(
     summaries: Sequence[tuple[str, str, Mapping[str, object]]],
     lanes: LaneTable,
     cache: Cache,
-    now: str,
+    logs: LogsSeen | None = None,
 ) -> Checked:
     """Return the findings of the rules across files, and of the log checks, for the summaries of all documents, given
-    as kind, path and summary.
+    as kind, path and summary. `logs` is what the logs say, if they were read before.
     """
-    logs = look_at_logs(root, now)
+    logs = logs or look_at_logs(root)
     repository = RepositorySummaries(summaries, logs.lanes, lanes, logs.passed, board_here(root), logs.attested)
     findings = [*logs.findings, *across(repository)]
     findings += not_carried_over(root, _made_from_stubs(repository, logs.activated), cache)

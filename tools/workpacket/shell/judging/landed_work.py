@@ -90,13 +90,18 @@ def _arrivals(repository: Repository, tip: str, paths: Mapping[str, str]) -> dic
     return found
 
 
+def passed_verdicts(logs: Mapping[str, Log]) -> dict[str, str]:
+    """Return the packets whose last verdict is PASS, by the path of that verdict."""
+    return {said[0].path: name for name, log in logs.items() if (said := judging(log)) is not None}
+
+
 def landing_faults(
-    repository: Repository, tip: str, logs: Mapping[str, Log], policy: LifecyclePolicy, most: int = _MOST
+    repository: Repository, tip: str, passed: Mapping[str, str], policy: LifecyclePolicy, most: int = _MOST
 ) -> dict[str, list[Uncovered]]:
     """Return, by the commit in the first-parent history that added a verdict (newest first, at most `most`), the
-    changes in it that no packet covered at that time, or that were not judged.
+    changes in it that no packet covered at that time, or that were not judged. `passed` are the packets by the path of
+    the verdict (see `passed_verdicts`).
     """
-    passed = {said[0].path: name for name, log in logs.items() if (said := judging(log)) is not None}
     if not passed or not tip:
         return {}
     arrived = _arrivals(repository, tip, passed)

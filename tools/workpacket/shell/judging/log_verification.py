@@ -78,29 +78,19 @@ def look_at_logs(root: str, now: str = "") -> LogsSeen:
     names = logged_packets(root)
     if not names:
         return LogsSeen({}, [])
-    now = now or moment().now
-    named: Mapping[str, Sequence[NamedHeads]] = {}
-    findings: list[Problem] = []
-    signatures = {path: read_logged(root, path) for path in paths_below(root, CHECKPOINTS_FOLDER)}
-    if signatures or CHECKPOINT_LOG in names:
-        findings, named = _about_checkpoints(root, signatures, now)
-    look = _Look(root, now, findings)
+    look = LogLook(root, now or moment().now)
     for name in names:
-        logs, stray = read_logs({path: read_logged(root, path) for path in _paths_of(root, name)})
-        findings += stray
-        for packet, log in logs.items():
-            findings += lost_heads(packet, log, named.get(packet, ()))
-            look.take(log)
-    findings += (fault for name in named.keys() - look.taken for fault in lost_heads(name, None, named[name]))
+        look.read(name)
     return look.seen()
 
 
-class _Look:
+class LogLook:
     """What is kept of the logs while they are read one by one."""
 
-    def __init__(self, root: str, now: str, findings: list[Problem]) -> None:
-        self.findings = findings
+    def __init__(self, root: str, now: str) -> None:
+        self.findings: list[Problem] = []
         self.taken: set[str] = set()
+        self._root = root
         self._now = now
         self._digest_of = partial(digest_here, root)
         self._lanes: dict[str, str] = {}
@@ -113,6 +103,20 @@ class _Look:
         self._attested: set[str] = set()
         self._reports: list[Report] = []
         self._doubted: list[Log] = []
+        self._heads: Mapping[str, Sequence[NamedHeads]] = {}
+        signatures = {path: read_logged(root, path) for path in paths_below(root, CHECKPOINTS_FOLDER)}
+        if signatures or os.path.isdir(os.path.join(root, LOG_FOLDER, CHECKPOINT_LOG)):
+            self.findings, self._heads = _about_checkpoints(root, signatures, now)
+
+    def read(self, name: str) -> tuple[Mapping[str, bytes], Mapping[str, Log]]:
+        """Read one name below the log folder; return its files by path, and the logs in them."""
+        files = {path: read_logged(self._root, path) for path in _paths_of(self._root, name)}
+        logs, stray = read_logs(files)
+        self.findings += stray
+        for packet, log in logs.items():
+            self.findings += lost_heads(packet, log, self._heads.get(packet, ()))
+            self.take(log)
+        return files, logs
 
     def take(self, log: Log) -> None:
         from workpacket.audit.tracing import named_files, next_expiry, standing_faults
@@ -147,6 +151,8 @@ class _Look:
     def seen(self) -> LogsSeen:
         from workpacket.audit.tracing import standing_faults
 
+        for name in self._heads.keys() - self.taken:
+            self.findings += lost_heads(name, None, self._heads[name])
         for log in self._doubted:
             self.findings += standing_faults(log, self._digest_of, self._now, self._reports)
         return LogsSeen(
@@ -272,7 +278,7 @@ def verify_log(repository: Repository, base: str, now: str, *, signatures: bool 
     checkpoints = judged_here(repository, base, logs, own, now)
     named = named_heads(checkpoints)
     commit = commit_of(repository, base) if base else ""
-    signing = _signers(repository, base) if signatures else None
+    signing = event_signers(repository, base) if signatures else None
     seen = _read_packets(_Question(root, commit, signing), names, named)
     findings = [*stray, *(fault for log in logs.values() for fault in log.findings), *seen.findings]
     findings += [*checkpoint_faults(checkpoints), *signatures_without_event(logs, _below(own))]
@@ -296,7 +302,7 @@ _OF_CHECKPOINTS = (f"{LOG_FOLDER}/{CHECKPOINT_LOG}", CHECKPOINTS_FOLDER)
 _STATES = ("proven", "refused", "unsigned", "invalid")
 
 
-def _signers(repository: Repository, base: str) -> tuple[Actors, frozenset[bytes], frozenset[bytes]]:
+def event_signers(repository: Repository, base: str = "") -> tuple[Actors, frozenset[bytes], frozenset[bytes]]:
     """Return the actors in the current policy, and the keys that prove no event: those that approve, and those that are
     revoked."""
     from workpacket.shell.base import approving_keys, judging_commit, read_base_policy, revoked_keys

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
 
@@ -316,12 +316,18 @@ def _undone(repository: Repository, base: str, head: str) -> Iterator[str]:
 
 
 def judge_append_only(
-    repository: Repository, base: str, ids: Mapping[str, str] | None = None, *, worktree: bool = False
+    repository: Repository,
+    base: str,
+    ids: Mapping[str, str] | None = None,
+    *,
+    worktree: bool = False,
+    changed: Collection[str] | None = None,
 ) -> list[Problem]:
     """Return the write-once files on the base that are lost or changed. `ids` are the git ids of those in the work
     tree, if already known; with `worktree`, reverts are not searched for, because they would not be committed yet.
+    If `changed` is given, the logs of all other packets are the same on the base, and `ids` lacks them.
     """
-    there, root = committed_ids(repository, base), str(repository.root)
+    there, root = _on_base(repository, base, changed), str(repository.root)
     if ids is None:
         ids = {path: blob_id(read_logged(root, path), base) for path in append_only_paths(root)}
     found, head = verify_append_only(there, ids), head_commit(repository)
@@ -337,6 +343,17 @@ def judge_append_only(
         taken = frozenset(_taken_back(repository, trials, (begun, head), revert))
     rest = [each for each in found if each.path not in taken]
     return [*rest, *_told(revert)] if taken else found
+
+
+def _on_base(repository: Repository, base: str, changed: Collection[str] | None) -> Mapping[str, str]:
+    """Return the ids of the write-once files on the base, of the log only those of these packets."""
+    if changed is None:
+        return committed_ids(repository, base)
+    others = [folder for folder in APPEND_ONLY_FOLDERS if folder != LOG_FOLDER]
+    if len(changed) <= _FEW:
+        return committed_ids(repository, base, *others, *(f"{LOG_FOLDER}/{name}" for name in sorted(changed)))
+    every, of_log = committed_ids(repository, base), f"{LOG_FOLDER}/"
+    return {path: each for path, each in every.items() if not path.startswith(of_log) or path.split("/")[2] in changed}
 
 
 def _without_later(
