@@ -199,7 +199,10 @@ def test_a_milestone_with_a_dependency_that_nobody_allowed_is_not_committed(plac
     assert [(one["name"], one["line"]) for one in row["violations"]] == [("wolf", 5)]
     assert row["direct"]["added"] == [{"name": "wolf", "old": "", "new": "1.0.0"}]
     assert row["transitive"] == {"added": 0, "removed": 0, "updated": 0}
-    place.change()
+    assert "workpacket audit deps shows all; restore the lock files" in said
+    assert "wolf 1.0.0 was added" in place("audit", "deps")[1]
+    git(place.root, "restore", "package.json")
+    (place.root / "other").touch()
     assert reach(place, run, 0)[0] == 0
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +19,7 @@ import pytest
 
 from cli.places import Place, environment
 from cli.test_ways_out import BODIES, commands_in, typed
+from git.scratch import git
 from workpacket.model.reason_tables.stops import REASONS
 
 pytestmark = pytest.mark.share(5)
@@ -27,7 +30,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from workpacket.runtime import Runtime, Settings
+from workpacket.runtime import NotDone, RunBlocked, Runtime, Settings
 
 SECRET = "ghp_" + "a1B2" * 9
 first = not Path("first").exists()
@@ -50,10 +53,19 @@ class Play(NamedTuple):
     said: str = ""
     typing: tuple[tuple[str, ...], ...] = ()
     environment: tuple[tuple[str, str], ...] = ()  # of the first start
+    shows: str = ""  # what the command that the message names must print
+    does: Callable[[Path], object] | None = None  # what a person does in the folder
 
 
 def run(body: str, options: str = "") -> str:
     return HEAD + RUN.format(options, body.replace("\n", "\n    "))
+
+
+GOES_ON = run('run.step("work", int)')
+
+
+def blocked(code: str, why: str) -> str:
+    return run(f'def work():\n    raise RunBlocked({why!r}, code="{code}")\nrun.step("work", work)')
 
 
 THREADS = """
@@ -62,7 +74,108 @@ def inside():
         return pool.submit({}run.step, 'in', int).result()
 run.step("out", inside)
 """
+OBSERVED = (
+    HEAD
+    + """
+import subprocess
+from workpacket.git.repository import find_repository
+from workpacket.runtime.commit_checkpoint import GitObserver
+from workpacket.runtime.resume.observe import FactsObserver
+
+def facts(what, one):
+    return FactsObserver(what, {"one": one})
+
+def git(*words):
+    subprocess.run(["git", "-c", "user.name=Ann", "-c", "user.email=ann@example.org", *words], check=True)
+
+def in_git():
+    if first:
+        git("add", ".")
+        git("commit", "-q", "-m", "one")
+        git("commit", "-q", "-m", "two", "--allow-empty")
+    return GitObserver(find_repository(Path.cwd()))
+
+with Runtime.open(settings=Settings(observers=(OBSERVER,))) as runtime, runtime.run("job", key="1") as run:
+    if first:
+        run.checkpoint("here")
+        CHANGE
+        die()
+"""
+)
+
+
+SESSION = (
+    HEAD
+    + """
+from workpacket.runtime.model_sessions.session import open_session
+
+def ask(answer):
+    list(answer.chunks(NUMBERS, number=int))
+    return answer.text
+
+with Runtime.open() as runtime, open_session(runtime, "1", model="m") as session:
+    session.model_run(ask)
+"""
+)
+
+
+# As a snapshot of a machine goes on beside its original: with a connection of its own, and all that it knew.
+COPIED = run("""
+from workpacket.runtime.run import session_of
+from workpacket.runtime.stores.sqlite.store import SQLiteStore
+run.step(int)
+copied = first and os.fork() == 0
+if copied:
+    session_of(run).recorder.store = SQLiteStore(Path(".git/workpacket/runs.db"))
+elif first:
+    os.wait()
+run.step("more", os.getpid)
+if copied:
+    os._exit(0)
+""")
+
+
+def observed(observer: str, change: str = "pass") -> str:
+    """A program with a checkpoint that promises what an observer saw."""
+    return OBSERVED.replace("OBSERVER", observer).replace("CHANGE", change)
+
+
+def moved_back(root: Path) -> None:
+    (root / "away").rename(root / ".git/workpacket/runs.db")
+
+
+AGAIN = "start the program again"
 PLAYS = {
+    "guard_violation": Play(blocked("guard_violation", "nothing is pushed"), GOES_ON, AGAIN, shows="nothing is pushed"),
+    "file_collision": Play(blocked("file_collision", "a.py belongs to other@1"), GOES_ON, AGAIN),
+    "verification_failed": Play(blocked("verification_failed", "2 tests failed"), GOES_ON, AGAIN),
+    "verification_timeout": Play(blocked("verification_timeout", "after 60 s"), GOES_ON, AGAIN),
+    "verification_not_run": Play(blocked("verification_not_run", "make: not found"), GOES_ON, AGAIN),
+    "review_loop_detected": Play(
+        blocked("review_loop_detected", "too long, again"), GOES_ON, "Have a person decide", shows="too long, again"
+    ),
+    "review_rejected": Play(blocked("review_rejected", "name the limit"), GOES_ON, AGAIN),
+    "worker_blocked": Play(blocked("worker_blocked", "no password"), GOES_ON, AGAIN),
+    "stalled": Play(blocked("stalled", "nothing for an hour"), GOES_ON, "Start the program again"),
+    "unregistered": Play(blocked("unregistered", "odd"), GOES_ON, AGAIN, shows="odd"),
+    "run_cancelled": Play(run("run.step(int)\nif first: die()"), typing=(("runtime", "cancel", "job@1"),)),
+    "environment_changed": Play(observed('facts("environment", "1" if first else "2")')),
+    "definitions_changed": Play(observed('facts("digests", "1" if first else "2")')),
+    "check_not_run": Play(
+        observed('*([facts("environment", "1")] if first else [])'), observed('facts("environment", "1")'),
+        "workpacket resume job@1 --plan", shows="environment",
+    ),
+    "dirty_worktree": Play(observed("in_git()", 'Path("stray").touch()')),
+    "dirty_worktree, a tracked file": Play(observed("in_git()", 'Path("first").write_text("changed")')),
+    "git_diverged": Play(observed("in_git()", 'git("reset", "-q", "--hard", "HEAD~1")')),
+    "writer_conflict": Play(COPIED, said=AGAIN),
+    "sequence_gap": Play(SESSION.replace("NUMBERS", "[0, 2] if first else [0, 1]")),
+    "storage_failed": Play(
+        run('Path(".git/workpacket/runs.db").rename("away") if first else None\nrun.step(int)'),
+        run("run.step(int)"),
+        "restore the files, then start again",
+        does=moved_back,
+    ),
     "confirmation_denied": Play(run('run.confirm("Delete?")'), typing=(("resume", "job@1", "--no"),)),
     "step_changed": Play(
         run('run.step("load", int, "1" if first else "2")\nif first: die()'),
@@ -159,20 +272,48 @@ PLAYS = {
     ),
 }  # fmt: skip
 
-ELSEWHERE = Path(__file__).with_name("ways_out_elsewhere.txt")
+# These programs end with an error of their own, or with none. The code and the way out are shown by the commands.
+ENDED = {
+    "worker_failed": run('run.step("work", lambda: 1 // (not first))'),
+    "worker_timeout": run('def late():\n    if first: raise TimeoutError("late")\nrun.step("work", late)'),
+    "worker_lost": run("run.step(int)\nif first: die()"),
+    "user_stopped": run("run.step(int)\nif first: raise KeyboardInterrupt"),
+}
+
+TESTS = Path(__file__).parents[1]
+ELSEWHERE = TESTS / "cli" / "ways_out_elsewhere.txt"
 
 
-def not_played() -> set[str]:
-    """The codes of the file; a reason stands behind each of them."""
-    lines = [line for line in ELSEWHERE.read_text("utf-8").splitlines() if not line.startswith("#")]
-    assert all(line.partition(": ")[2] for line in lines)
-    return {line.partition(": ")[0] for line in lines}
+def named_elsewhere() -> dict[str, list[str]]:
+    """The codes of the file, each with the tests that meet it, do what its message says, and go on."""
+    lines = [line.partition(": ") for line in ELSEWHERE.read_text("utf-8").splitlines() if not line.startswith("#")]
+    return {code: named.split() for code, _, named in lines}
 
 
-def test_every_code_is_played_or_has_its_reason() -> None:
-    played = {name.partition(",")[0] for name in PLAYS} | BODIES.keys()
-    assert not played & not_played()
-    assert played | not_played() == {reason.code for reason in REASONS}
+def test_every_code_is_played_here_or_by_a_test_that_is_named() -> None:
+    played = {name.partition(",")[0] for name in PLAYS} | BODIES.keys() | ENDED.keys()
+    assert not played & named_elsewhere().keys()
+    assert played | named_elsewhere().keys() == {reason.code for reason in REASONS}
+
+
+@pytest.mark.parametrize("code", named_elsewhere())
+def test_the_tests_that_are_named_exist_and_quote_the_code(code: str) -> None:
+    assert named_elsewhere()[code]
+    for named in named_elsewhere()[code]:
+        path, _, name = named.partition("::")
+        text = (TESTS / path).read_text("utf-8")
+        assert re.search(rf"^(?:async )?def {name}\(", text, re.MULTILINE), f"{path} has no {name}"
+        assert re.search(rf"[\"'(]{code}\b", text), f"{path} does not quote {code}"
+
+
+@pytest.mark.parametrize("code", ENDED)
+def test_after_an_error_of_its_own_a_program_is_started_as_the_commands_say(place: Place, code: str) -> None:
+    assert started(place, ENDED[code], {}) is not None
+    shown = place.json("runtime", "runs", "show", "job@1")["data"]
+    assert shown["attention"] == code
+    said = place(*shlex.split(shown["next"])[1:]).stdout
+    assert "\nnext: start its program again: python job.py\n" in said
+    assert started(place, ENDED[code], {}) is None
 
 
 def started(place: Place, program: str, settings: dict[str, str]) -> str | None:
@@ -187,9 +328,16 @@ def started(place: Place, program: str, settings: dict[str, str]) -> str | None:
 
 def followed(place: Place, code: str, play: Play, said: str, settings: dict[str, str]) -> str:
     """Do what the last line says, and return the program to start next."""
-    if play.after:
+    if play.shows:
+        assert any(play.shows in place(*words).stdout for words in commands_in(said)), said
+    if play.does is not None:
+        play.does(place.root)
+    for words in re.findall(r"\((git [^)]*)\)", said) if not commands_in(said) else ():
+        git(place.root, *shlex.split(words)[1:])
+        return play.before
+    if play.said:
         assert play.said in said, said
-        return play.after
+        return play.after or play.before
     for name, value in re.findall(r"\b(WORKPACKET_\w+)=(\w+)", said):
         settings[name] = KEY if value == "KEY" else value
         return play.before

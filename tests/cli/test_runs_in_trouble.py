@@ -151,6 +151,54 @@ def test_a_damaged_store_is_named_and_a_backup_goes_on(place: Place) -> None:
     assert place.start("nightly") == "nightly@00000001#2"
 
 
+def test_a_damaged_record_is_named_and_a_restored_backup_goes_on(place: Place) -> None:
+    run = place.start("nightly")
+    assert place("runtime", "run", "step", run, "a", "--result", "1").returncode == 0
+    assert place("runtime", "run", "stop", run, "--code", "stalled").returncode == 43
+    assert place("runtime", "runs", "back-up", "b.db").returncode == 0
+    with closing(sqlite3.connect(store_of(place), isolation_level=None)) as db:
+        db.execute("DROP TRIGGER events_stay_as_they_are")
+        db.execute("UPDATE events SET data = '{}' WHERE type = 'step.completed'")
+    refused(place, "log_damaged", "run", "start", "nightly")
+    said = place("runtime", "run", "start", "nightly").stderr
+    assert "workpacket runtime runs restore FILE" in said
+    assert place("runtime", "runs", "restore", "b.db").returncode == 0
+    again = place.start("nightly")
+    assert again == "nightly@00000001#2"
+    assert place("runtime", "run", "step", again, "a", "--result", "2").stdout == "1\n"
+
+
+HOLDER = """
+import sys
+from pathlib import Path
+from workpacket.runtime.stores.sqlite.files import SideFile
+
+file = SideFile(Path(sys.argv[1]))
+file.lock(1)
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_locked_store_names_the_process_that_holds_it_and_goes_on_without_it(place: Place) -> None:
+    run = place.start("nightly")
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, f"{store_of(place)}.lock"],
+        env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "locked\n"
+        said, as_json = place("runtime", "doctor"), place("runtime", "doctor", "--json")
+        assert_named(said, as_json, "store_busy")
+        assert f"was locked for 2 s by process {holder.pid} (store_busy)" in said.stderr
+        assert f"help: wait for process {holder.pid} or end it (kill {holder.pid})" in said.stderr
+    finally:
+        holder.kill()
+        holder.communicate()
+    assert place("runtime", "run", "step", run, "a", "--", "true").returncode == 0
+
+
 def test_a_newer_store_is_named_for_every_command_that_writes(place: Place) -> None:
     run = place.start("nightly")
 

@@ -25,8 +25,7 @@ LEADS = re.compile(
     r"|the program|time limit|worker"
 )
 # What only a person outside of the program can do.
-ELSEWHERE = {"verification_timeout", "thread_version_invalid", "sequence_gap", "view_conflict", "log_damaged",
-             "run_cancelled", "unregistered"}  # fmt: skip
+ELSEWHERE = {"thread_version_invalid", "view_conflict", "run_cancelled"}
 
 PROGRAM = """
 import os, signal, sys

@@ -120,6 +120,11 @@ def test_the_run_that_a_delta_channel_needs_is_not_deleted_in_silence(store: Sto
     assert len(talking(on(store)).get_state(thread("t")).values["text"]) == 4
     saver.delete_for_runs(["a", "b"])
     assert saver.get_tuple(thread("t")) is None
+    assert caught.value.way_out.startswith("Delete the whole thread: saver.delete_thread(")
+    talking(saver).invoke({"text": ["again"], "plain": []}, thread("t"))
+    saver.delete_thread("t")
+    assert saver.get_tuple(thread("t")) is None
+    assert len(talking(saver).invoke({"text": ["anew"], "plain": []}, thread("t"))["text"]) == 2
 
 
 def test_a_thread_is_not_copied_onto_another(store: Store) -> None:

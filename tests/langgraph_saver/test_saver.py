@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import itertools
 import random
 import subprocess
 import sys
@@ -177,7 +178,12 @@ def test_a_version_without_a_number_is_refused_with_what_to_do(store: Store) -> 
     with pytest.raises(RuntimeFault, match="'latest'") as caught:
         on(store).get_next_version("latest", None)
     assert caught.value.code == "thread_version_invalid"
-    assert "the saver that wrote the version" in str(caught.value.hint)
+    assert "copy the thread's state into a new thread" in str(caught.value.hint)
+    theirs, named = InMemorySaver(), itertools.count()
+    theirs.get_next_version = lambda current, channel: f"v{next(named):03}"  # type: ignore[method-assign]
+    values = graph(theirs).invoke({"number": 1, "text": ["question"]}, thread("t"))
+    assert graph(on(store)).invoke(values, thread("new"))["number"] == 3
+    assert graph(theirs).invoke({"number": 5}, thread("t"))["number"] == 6
 
 
 def test_a_thread_that_another_saver_began_goes_on(store: Store) -> None:

@@ -217,7 +217,8 @@ def test_a_gap_between_chunks_ends_the_answer_and_is_for_the_operator(world: Wor
     assert report.session.last_checkpoint_kind == "post_failure"
     with pytest.raises(RunBlocked) as caught:
         session(world)
-    assert caught.value.hint == "decide: retry, repair, cancel"
+    decide = f"workpacket runtime session decide {STREAM}"
+    assert caught.value.hint == f"{decide} retry, or: {decide} repair, or: {decide} cancel"
     assert world.runtime.state(STREAM).blocks == ["sequence_gap"]
     operator_decides(world.runtime, STREAM, "retry")
     with session(world) as second:

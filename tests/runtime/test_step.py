@@ -447,6 +447,22 @@ def test_a_cursor_that_the_pipeline_does_not_have_blocks(world: World, cursor: s
     assert refused_code(world) == "cursor_unknown"
 
 
+def test_a_step_goes_on_with_the_pipeline_that_made_its_checkpoint(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.block()
+    made = world.pipeline
+    with monkeypatch.context() as patch:
+        patch.setattr(world, "pipeline", lambda: Pipeline(world.log, [world.resume(), world.emitter("another_gate")]))
+        stopped = refused(world)
+    assert stopped.code == "cursor_unknown"
+    assert stopped.message.endswith("'pre_generation_gate' is none of another_gate")
+    assert stopped.way_out == "Start the program again with the pipeline that made the checkpoint."
+    assert world.pipeline == made
+    world.run()
+    assert world.calls == ["gate", "generate ['workspace']"]
+
+
 # ---- a log that was torn -----------------------------------------------------------------------------------------
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from workpacket.cli.audits import pasted_parameters
+from workpacket.cli.main import main
 from workpacket.text.source import Source
 
 ROOT = Path(__file__).parents[2]
@@ -44,6 +46,20 @@ def test_a_pasted_parameter_is_found(text: str, where: list[tuple[int, int]]) ->
 )
 def test_what_is_handed_on_is_left_alone(text: str) -> None:
     assert places(text) == []
+
+
+def test_a_pasted_parameter_is_quoted_as_the_help_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("justfile").write_text("build target:\n    make {{target}}\n")
+    assert main(["audit", "justfile"]) == 1
+    said = capsys.readouterr().out
+    assert "justfile:2:10: recipe build pastes its parameter target into a command line (just_parameter_pasted)" in said
+    (written,) = re.findall(r"or write (\{\{.*\}\})$", said, re.MULTILINE)
+    Path("justfile").write_text(f"build target:\n    make {written}\n")
+    assert main(["audit", "justfile"]) == 0
+    assert "\n    make {{ quote(target) }}\n" in Path("justfile").read_text()
 
 
 @pytest.mark.parametrize("path", ["justfile", ".GOV/gov.just"])

@@ -17,14 +17,14 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.contract_drift import terms_of
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import ACTIVATION_GATE, approval_unmet, satisfying, standing_until, still_unmet
-from workpacket.lifecycle.moves import Answer, Draft, Planned, move
+from workpacket.lifecycle.moves import Answer, Draft, Planned, move, restore_command
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.scope import is_pathlike, names_one, pattern_of
 from workpacket.lifecycle.transitions import move_unmet, transition
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import Lane
-from workpacket.model.layout import BOARD_PATH, SPEC_POINTER
+from workpacket.model.layout import SPEC_POINTER
 from workpacket.problem import Edit, Location, Problem
 from workpacket.text.source import Source
 from workpacket.value import Value
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from workpacket.documents.packet import Packet
     from workpacket.documents.refinement import Refinement
     from workpacket.documents.stub import Stub
-    from workpacket.documents.task_board import TaskBoard
     from workpacket.lifecycle.contract import Contract
     from workpacket.model.lanes import Lane
 
@@ -224,35 +223,13 @@ def _at(refinement: Refinement, offset: int) -> Location:
     return Location(refinement.path, refinement.source.line_and_column(offset)[0])
 
 
-def postconditions(
-    stub: Stub | None, packet: Packet | None, board: TaskBoard | None, wp_id: str
-) -> tuple[Problem, ...]:
-    """Return what an activated packet is missing."""
-    return (*carried_over(stub, packet, wp_id), *_board_moved(board, wp_id))
-
-
-def carried_over(stub: Stub | None, packet: Packet | None, wp_id: str) -> Iterator[Problem]:
-    if packet is None:
-        yield Problem(
-            "packet_missing",
-            f"{wp_id} was activated, but its packet is missing",
-            hint=f"workpacket packet activate {wp_id}",
-        )
-        return
+def carried_over(stub: Stub, packet: Packet) -> Iterator[Problem]:
+    """Yield what the packet lacks of what its stub requires."""
     text = _folded(packet.source.text)
-    criteria = (*stub.acceptance_criteria, *stub.in_scope, *stub.out_of_scope) if stub is not None else ()
-    for criterion in criteria:
+    for criterion in (*stub.acceptance_criteria, *stub.in_scope, *stub.out_of_scope):
         if _folded(criterion.value) not in text:
             message = f"the packet lacks {criterion.value[:100]!r}, which its stub requires"
             yield Problem("scope_not_carried_over", message, Location(packet.path), f"edit {packet.path}")
-
-
-def _board_moved(board: TaskBoard | None, wp_id: str) -> Iterator[Problem]:
-    entries = [] if board is None else [entry for entry in board.entries if entry.wp_id.value == wp_id]
-    if not any(entry.lane_token not in {"", "STUB"} for entry in entries):
-        yield Problem(
-            "board_entry_not_moved", f"{wp_id} is still listed as STUB on the board", hint="workpacket board sync"
-        )
 
 
 def _folded(text: str) -> str:
@@ -309,7 +286,7 @@ def _not_a_stub(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
         return (Problem("packet_exists", message, Location(packet.packet_path), "workpacket board sync --adopt"),)
     if packet.stub is None:
         message = f"the stub {packet.stub_path} is missing"
-        return (Problem("stub_missing", message, Location(packet.stub_path), f"git restore {packet.stub_path}"),)
+        return (Problem("stub_missing", message, Location(packet.stub_path), restore_command(packet.stub_path)),)
     return ()
 
 
@@ -355,6 +332,7 @@ def activate(facts: Facts, packet: PacketFacts) -> Answer:
     stub, refinement = packet.stub, packet.refinement
     if unmet or stub is None or refinement is None:
         return unmet
+    from workpacket.documents.packet import Packet
     from workpacket.lifecycle.claims import close_all
     from workpacket.lifecycle.contract import stated
     from workpacket.lifecycle.projections import lane_named, project
@@ -388,7 +366,7 @@ def activate(facts: Facts, packet: PacketFacts) -> Answer:
     notes += [f"supersedes: {', '.join(other.id.text for other in earlier)}"] if earlier else []
     lanes = {name: lane.token, **{other.id.text: "SUPERSEDED" for other in earlier}}
     project(draft, lanes, notes=notes, packet_files={name: source})
-    missing = (*_after(draft, stub, source, name), *_said_otherwise(packet, contract, source))
+    missing = (*carried_over(stub, Packet(source)), *_said_otherwise(packet, contract, source))
     if missing:
         return missing
     said = f"{name} is ready for dev: {packet.packet_path}"
@@ -435,19 +413,6 @@ def _said_otherwise(packet: PacketFacts, contract: Contract, source: Source) -> 
             f"the packet cannot represent {part} as written in the stub; write it as a list with one line per item"
         )
         yield _no_contract(packet, message)
-
-
-def _after(draft: Draft, stub: Stub, source: Source, name: str) -> tuple[Problem, ...]:
-    """Return the postconditions that are not met by the files that the plan would write."""
-    from workpacket.documents.packet import Packet
-    from workpacket.documents.task_board import TaskBoard
-
-    board = draft.file(BOARD_PATH, draft.facts.board)
-    if not draft.facts.is_drawn(name):
-        return tuple(carried_over(stub, Packet(source), name))
-    return postconditions(
-        stub, Packet(source), TaskBoard(board, draft.facts.policy.lanes) if board is not None else None, name
-    )
 
 
 def _earlier(facts: Facts, packet: PacketFacts) -> Iterator[PacketFacts]:

@@ -22,7 +22,7 @@ from workpacket.lifecycle.claims import claim_refusal, claim_unmet_of_draft, rec
 from workpacket.lifecycle.contract import Contract, demands_unmet, stated
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import ACTIVATION_GATE, approval_asked, approval_unmet, satisfying, still_unmet
-from workpacket.lifecycle.moves import Answer, Draft, Planned, move
+from workpacket.lifecycle.moves import Answer, Draft, Planned, move, packet_missing
 from workpacket.lifecycle.projections import project
 from workpacket.lifecycle.scope import pattern_of
 from workpacket.lifecycle.transitions import move_unmet, transition
@@ -208,8 +208,7 @@ def light_unmet(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
     """Return the checklist items that the document of a light packet does not meet, apart from approvals."""
     document = packet.packet
     if document is None:
-        command = f"git restore {packet.packet_path}"
-        return (Problem("packet_missing", f"{packet.packet_path} is missing", Location(packet.packet_path), command),)
+        return (packet_missing(packet),)
     contract = stated(document, None) if document.light else f"{document.path} no longer says `FORM: light`"
     if isinstance(contract, str):
         return (Problem("contract_unreadable", contract, Location(document.path), f"edit {document.path}"),)

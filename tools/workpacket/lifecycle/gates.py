@@ -497,7 +497,9 @@ def merged_unmet(packet: str, commit: str, target: str, proof: Proof) -> tuple[P
         message = f"no commit of {packet} has been submitted"
         return (Problem("commit_unknown", message, hint=f"workpacket packet reopen {packet} --reason TEXT"),)
     if not target:
-        return (Problem("target_branch_unknown", "no target branch is configured", hint="git branch --list"),)
+        message = "neither the policy nor git names a target branch that exists here"
+        hint = f'edit {POLICY_PATH} on the base: target_branch = "BRANCH", below [lifecycle]'
+        return (Problem("target_branch_unknown", message, hint=hint),)
     if not proof:
         message = f"{target} contains neither {commit[:12]}, nor the same change, nor the same files"
         conflict = f"(if that conflicts, first: workpacket packet reopen {packet} --reason TEXT)"

@@ -6,6 +6,7 @@ status, board and registry.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
@@ -19,7 +20,7 @@ from workpacket.model.events import ChangedFile, LogEvent
 from workpacket.model.lanes import lane_words
 from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Plan, digest, log_seen
 from workpacket.model.wording import typed_as
-from workpacket.problem import Edit, Problem
+from workpacket.problem import Edit, Location, Problem
 from workpacket.text.source import Source, apply_edits
 from workpacket.value import NOTHING, Value
 
@@ -37,6 +38,19 @@ class Planned(Value):
 
 # A plan, or every unmet condition (at least one).
 Answer: TypeAlias = "Planned | tuple[Problem, ...]"
+
+
+def restore_command(path: str) -> str:
+    """Return the command that restores a file that a commit deleted. A file that is missing only from the work tree or
+    the index has stopped the command before.
+    """
+    quoted = shlex.quote(path)
+    return f'git restore --source="$(git log -1 --format=%H^ --diff-filter=D -- {quoted})" -- {quoted}'
+
+
+def packet_missing(packet: PacketFacts) -> Problem:
+    path = packet.packet_path
+    return Problem("packet_missing", f"{path} is missing", Location(path), restore_command(path))
 
 
 class Draft:

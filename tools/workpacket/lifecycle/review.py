@@ -29,7 +29,16 @@ from workpacket.lifecycle.gates import (
     unfinished_runs,
     verdict_unmet,
 )
-from workpacket.lifecycle.moves import Answer, Draft, Planned, added_unmet, finished_unmet, move, whose_branch
+from workpacket.lifecycle.moves import (
+    Answer,
+    Draft,
+    Planned,
+    added_unmet,
+    finished_unmet,
+    move,
+    packet_missing,
+    whose_branch,
+)
 from workpacket.lifecycle.projections import project
 from workpacket.lifecycle.proofs import demands_of, folded, replay_unmet, unlike_demand
 from workpacket.lifecycle.transitions import forward_command, move_unmet, transition, verdict_command
@@ -38,7 +47,7 @@ from workpacket.model.event_types import MOST_EVIDENCE
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import UNJUDGED, lane_words
 from workpacket.model.wording import counted
-from workpacket.problem import Location, Problem, WorkpacketError
+from workpacket.problem import Problem, WorkpacketError
 from workpacket.value import NOTHING, Value, replace
 
 TYPE_CHECKING = False
@@ -109,8 +118,7 @@ def submit_refusal(facts: Facts, packet: PacketFacts, work: Work, evidence: Proo
         return unmet
     document = packet.packet
     if document is None:
-        command = f"git restore {packet.packet_path}"
-        return (Problem("packet_missing", f"{packet.packet_path} is missing", Location(packet.packet_path), command),)
+        return (packet_missing(packet),)
     rows = [*recorded(packet), *evidence.rows]
     proved = {str(row["criterion"]): str(row["result"]) for row in rows}
     asked = _provable(packet)

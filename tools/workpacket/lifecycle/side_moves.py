@@ -30,7 +30,7 @@ from workpacket.lifecycle.gates import (
     standing_until,
     terms_of,
 )
-from workpacket.lifecycle.moves import Answer, Draft, Planned, added_unmet, move
+from workpacket.lifecycle.moves import Answer, Draft, Planned, added_unmet, move, packet_missing
 from workpacket.lifecycle.projections import project, withdraw
 from workpacket.lifecycle.transitions import (
     AMENDABLE,
@@ -329,8 +329,7 @@ def _amended(packet: PacketFacts) -> Contract | Problem:
     """Return the contract that both packet and stub state, if it differs from the current one."""
     document = packet.packet
     if document is None:
-        command = f"git restore {packet.packet_path}"
-        return Problem("packet_missing", f"{packet.packet_path} is missing", Location(packet.packet_path), command)
+        return packet_missing(packet)
     contract = stated(document, packet.refinement)
     other = stated(packet.stub, packet.refinement) if packet.stub is not None else contract
     for said in (contract, other):

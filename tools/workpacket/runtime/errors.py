@@ -69,8 +69,10 @@ def _reason(code: str) -> StopReason | None:
 
 
 def usual_remedy(code: str, run: str = "") -> str:
-    """Return the first remedy of a stop reason, with the run's id filled in; '' for an unknown code."""
-    reason = _reason(code)
+    """Return the first remedy of a stop reason, with the run's id filled in. A program may stop with a code of its own,
+    whose remedy is that of an unregistered code.
+    """
+    reason = _reason(code) or _reason("unregistered")
     found = reason.remedy if reason is not None else ""
     return re.sub(r"\bRUN\b", lambda _: shlex.quote(run), found) if run else found
 

@@ -89,9 +89,10 @@ def work_done(repository: Repository, packet: PacketFacts, target: str, commit: 
     if not head:
         return Work("")
     base = packet.state.assignment.base_commit
+    tip = tip_of(repository, target)
     if not base and target:
-        base = merge_base(repository, head, tip_of(repository, target) or head) or ""
-    onto = merge_base(repository, head, tip_of(repository, target) or "") if target else None
+        base = merge_base(repository, head, tip or head) or ""
+    onto = merge_base(repository, head, tip) if tip else None
     changed = None
     if base:
         reports = set(reports_at(repository, packet, head))

@@ -219,10 +219,6 @@ BEGINNING = (
     scope_not_carried_over: The packet lacks something that its stub requires
         A requirement that is lost between the stub and the packet would never be met, and no one would notice.
         Remedy: Either add it to the packet, or change the stub and explain the change.
-
-    board_entry_not_moved: The board still lists the packet as a stub
-        According to the board, work on the packet must not start.
-        Remedy: Run `workpacket board sync` to move the entry.
     """),
     *_environment("""
     proof_setup_failed: The work trees for a proof could not be prepared
@@ -233,10 +229,6 @@ BEGINNING = (
     clock_behind: The clock is behind the log
         Leases and approvals depend on the clock; if it went backward, those that have expired would become valid again.
         Remedy: Correct this machine's clock.
-
-    lane_unknown: The log contains an unknown lane
-        The event was written by another version of workpacket, or by hand.
-        Remedy: Update workpacket.
     """),
 )
 

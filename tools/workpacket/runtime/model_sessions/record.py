@@ -377,9 +377,9 @@ class SessionReport(Value):
         if code not in {"log_damaged", "newer_schema"}:
             blocked = RecordDraft("run.blocked", {"code": code, "decision": self.subject, "subject": self.subject})
             runtime._outsider(stream).record(blocked, key=f"blocked:{self.subject}")
-        choices = f"decide: {', '.join(self.choices)}" if self.choices else ""
-        return RunBlocked(f"{stream}: {'; '.join(self.details) or code}", code=code, hint=choices,
-                          details=self.as_json())  # fmt: skip
+        hint = ", or: ".join(f"workpacket runtime session decide {shlex.quote(stream)} {each}" for each in self.choices)
+        return RunBlocked(f"{stream}: {'; '.join(self.details) or code}", code=code, hint=hint,
+                          details={**self.as_json(), "run": stream})  # fmt: skip
 
 
 def assess(runtime: Runtime, stream: str) -> SessionReport:
@@ -414,7 +414,8 @@ def operator_decides(runtime: Runtime, stream: str, choice: Decided, note: str =
         return assess(runtime, stream)
     if choice not in report.choices:
         raise RunBlocked(f"{stream} is {report.session.status}: {choice} does not resolve {report.session.reason!r}",
-                         code="check_not_run", details=report.as_json())  # fmt: skip
+                         code="check_not_run", details=report.as_json(),
+                         hint=f"workpacket runtime session show {shlex.quote(stream)}")  # fmt: skip
     if report.session.reason == "effect_outcome_unknown":
         settlement: Choice = "mark_done" if choice == "repair" else "retry"
         for call in report.pending:

@@ -109,7 +109,7 @@ class ModelRun:
         last = self._last
         if number is not None and last is not None and number != last + 1:
             raise RunBlocked(f"chunk {number} came after chunk {last}", code="sequence_gap",
-                             details={"after": last, "found": number})  # fmt: skip
+                             details={"run": self._session.run.id, "after": last, "found": number})  # fmt: skip
         self._last = number
         self.text += text
         self.received += 1

@@ -348,7 +348,9 @@ class ResumeMiddleware:
         }  # fmt: skip
         message = f"{'/'.join(identity)}: {'; '.join(judgement.details)}"
         if answer is None:
-            hint = "restore what changed, or answer at a terminal; from a program: ResumeMiddleware.confirm"
+            hint = ""
+            if judgement.subject:  # or else there is no question, and the code has a remedy of its own
+                hint = "restore what changed, or answer at a terminal; from a program: ResumeMiddleware.confirm"
             raise RunBlocked(message, code=judgement.code, hint=hint, details=details)
         said_by = given.actor if given is not None else self._who()
         take_back = f"workpacket resume step/{'/'.join(identity)} --yes"

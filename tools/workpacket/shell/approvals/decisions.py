@@ -299,7 +299,8 @@ def _fill(matter: ApprovalSubject, packet: str, token: str) -> _Filling:
     (path, old), *_ = matter.files
     filled = fill(Source.from_bytes(path, old), packet, token)
     if isinstance(filled, str):
-        raise WorkpacketError("refinement_unfillable", filled, path=path)
+        hint = f"add the fields that `workpacket check {path}` lists, then: workpacket approve {packet}"
+        raise WorkpacketError("refinement_unfillable", filled, hint=hint, path=path)
     new = filled.encode()
     return _Filling(replace(matter, files=((path, new),)), (FileChange(path, digest(old), new),), token)
 

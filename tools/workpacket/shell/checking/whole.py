@@ -85,7 +85,6 @@ def _made_from_stubs(repository: RepositorySummaries, activated: Iterable[str]) 
 class Pair(Value):
     """A stub and the packet made from it."""
 
-    id: str
     stub: Source
     packet: Source
 
@@ -158,16 +157,16 @@ def activated_among(root: str, paths: Iterable[str]) -> Iterator[tuple[str, str,
 
 def _read(root: str, paths: Iterable[tuple[str, str, str]]) -> Iterator[Pair]:
     """Yield the pairs, except unreadable files, which are reported separately."""
-    for wp_id, *both in paths:
+    for _, *both in paths:
         try:
             stub, packet = (Source.from_bytes(path, read_bytes(root, path, MARKDOWN.size + 1)) for path in both)
         except OSError:
             continue
-        yield Pair(wp_id, stub, packet)
+        yield Pair(stub, packet)
 
 
 def _missing(pair: Pair) -> Iterator[Problem]:
     from workpacket.lifecycle.activation import carried_over  # only for pairs that are not in the cache
 
-    for unmet in carried_over(Stub(pair.stub), Packet(pair.packet), pair.id):
+    for unmet in carried_over(Stub(pair.stub), Packet(pair.packet)):
         yield Problem(unmet.code, unmet.message, Location(unmet.path), unmet.hint, severity=_SEVERITY)

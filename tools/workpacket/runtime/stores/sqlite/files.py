@@ -36,7 +36,7 @@ UNSUITABLE = frozenset(
         "ocfs2", "orangefs", "smb2", "smb3", "smbfs", "vboxsf", "virtiofs", "webdav",
     }
 )  # fmt: skip
-_MOUNTS = Path("/proc/self/mountinfo")
+_MOUNTS, _LOCKS = Path("/proc/self/mountinfo"), Path("/proc/locks")
 
 
 def file_system_of(folder: Path) -> str:
@@ -259,7 +259,26 @@ class SideFile:
     def _wait(self, timeout: float) -> None:
         turn = _Turn(self._descriptor)
         if not turn.came_within(timeout):
-            raise StoreUnavailable(f"{self.path} was locked for {timeout:g} s", code="store_busy")
+            pid = self._locked_by()
+            by, hint = "", ""
+            if pid:
+                by = f" by process {pid}"
+                hint = (
+                    f"wait for process {pid} or end it (kill {pid}), then start the program again: nothing was written"
+                )
+            raise StoreUnavailable(f"{self.path} was locked for {timeout:g} s{by}", code="store_busy", hint=hint)
+
+    def _locked_by(self) -> int:
+        """Return the process that holds the lock; 0 if the system does not say."""
+        status = os.fstat(self._descriptor)
+        file = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+        try:
+            rows = _LOCKS.read_text("ascii").splitlines()
+        except OSError:
+            return 0
+        # As in `7: FLOCK  ADVISORY  WRITE 4711 08:01:1234 0 EOF`; a process that waits has an arrow after the number.
+        held = [words for words in map(str.split, rows) if words[1:2] == ["FLOCK"] and words[5:6] == [file]]
+        return max(int(held[0][4]), 0) if held else 0
 
     def anchor(self) -> int | None:
         """Return the position of the last acknowledged event; None if it was never written or is incomplete."""
