@@ -25,11 +25,9 @@ commit = true
 [board]
 commit = "never"
 
-[notify]
-webhook = "https://…"
+[notify] webhook = "https://…"
 
-[temporal]
-ui = "https://…"
+[temporal] ui = "https://…"
 
 A lane that a repository adds is inserted between two adjacent lanes. The command that used to lead from one to the
 other now leads to the added lane, through the same gate, and `advance` leads on from there. An added lane never removes
