@@ -107,6 +107,11 @@ fuzz *seconds:
 docs *arguments:
     @python -m nox --session docs -- "$@"
 
+[doc('Draw the pictures of the README from the board of this repository, in Chromium')]
+[group('release')]
+pictures:
+    @PYTHONPATH=tests python -m browser.readme_pictures
+
 [doc('Render the documentation as a site, and check its links and search')]
 [group('release')]
 site:

@@ -77,7 +77,7 @@ def _claimed(shape: str) -> Callable[[Side], Sampler]:
     def prepare(side: Side) -> Sampler:
         root = _tree(shape)(side)
         name = _a_packet(root)
-        signing = ["env", f"WORKPACKET_EVENT_KEY={_key_of(root)}", "WORKPACKET_ACTOR=ann", side.workpacket]
+        signing = ["env", f"WORKPACKET_EVENT_KEY={key_of(root)}", "WORKPACKET_ACTOR=ann", side.workpacket]
 
         def release(side: Side, root: Path) -> None:
             side.run([*signing, "release", name, "--reason", "measured"], root, statuses=range(256))
@@ -116,11 +116,11 @@ def write_long_logs(root: Path, packets: int, events: int) -> Path:
     write_policy(root, signer)
     write_refinement(root)
     commit(root)
-    signer.save(_key_of(root))
+    signer.save(key_of(root))
     return root
 
 
-def _key_of(root: Path) -> Path:
+def key_of(root: Path) -> Path:
     """Return the event key of the writer. A key inside the repository is refused."""
     return root.with_name(f"{root.name}-event-key")
 

@@ -48,7 +48,6 @@ class Page:
     buffer: bytes = b""
     requests: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
-    loaded: int = 0
     loader: str = ""
 
     def call(self, method: str, **parameters: Any) -> Reply:
@@ -85,15 +84,15 @@ class Page:
             self.complaints.append(str(parameters["args"]))
         elif method == "Log.entryAdded" and parameters["entry"]["level"] in {"error", "warning"}:
             self.complaints.append(str(parameters["entry"]))
-        elif method == "Page.loadEventFired":
-            self.loaded += 1
         elif method == "Page.lifecycleEvent" and parameters["name"] == "load":
             self.loader = parameters["loaderId"]
 
     def open(self, address: str) -> None:
         """Until this page has been loaded, not one that the browser was still busy with."""
         loader = self.call("Page.navigate", url=address).get("loaderId", self.loader)
+        end = time.monotonic() + PATIENCE
         while self.loader != loader:
+            assert time.monotonic() < end, f"{address} has not been loaded, or led elsewhere"
             self._next()
         self.ask("1")
 
@@ -105,15 +104,19 @@ class Page:
 
     def settle(self) -> None:
         """Until the page has been drawn once more, so that what an event started is done."""
-        self.ask("new Promise(done => setTimeout(done, 50))")
+        self.ask("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))")
 
     def go(self, fragment: str) -> None:
         self.ask(f"location.hash = {json.dumps(fragment)}")
         self.settle()
 
     def type(self, text: str) -> None:
-        self.call("Input.insertText", text=text)
+        self.type_at_once(text)
         self.settle()
+
+    def type_at_once(self, text: str) -> None:
+        """Without waiting for what it changes."""
+        self.call("Input.insertText", text=text)
 
     def press(self, key: str) -> None:
         codes = {"Tab": 9, "Enter": 13, " ": 32}

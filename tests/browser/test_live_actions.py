@@ -80,6 +80,7 @@ CASES = {
     "cancel": Case("/0/run/import@00000001", {"reason": "enough"}, prepare=ran),
     "fork": Case("/0/run/import@00000001", {"once": "again"}, prepare=ran),
     "signal": Case("/0/run/order@00000001", {"value": '{"sum": 7}'}),
+    "verify": Case("/0/run/import@00000001", {}, prepare=ran),
     "settle": Case("/0/runs", {}, prepare=ran),
     # It is in this store, so it is not lost.
     "unlink": Case(

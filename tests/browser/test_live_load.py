@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from audit.audited import STUCK, WORKED, build
+from live.running import with_runs
 from live.serving import Browser, Server, served
 from workpacket.cli.live_actions import ACTS
 
@@ -63,8 +64,7 @@ def test_a_reader_that_does_not_read_is_left_behind(server: Server, browser: Bro
     connection = socket.socket()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
     connection.connect(("127.0.0.1", server.port))
-    asked = f"GET /0/ HTTP/1.1\r\nHost: localhost:{server.port}\r\nCookie: {browser.cookie}\r\n\r\n".encode()
-    connection.sendall(asked * 40)
+    connection.sendall(browser.head("/0/") * 40)
     began = time.monotonic()
     assert browser.get("/0/").status == 200
     assert time.monotonic() - began < 10
@@ -76,8 +76,7 @@ def test_many_streams_at_once_and_their_end(server: Server, browser: Browser) ->
 
     def listen() -> None:
         with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
-            head = f"GET /0/changes HTTP/1.1\r\nHost: localhost:{server.port}\r\nCookie: {browser.cookie}\r\n\r\n"
-            connection.sendall(head.encode())
+            connection.sendall(browser.head("/0/changes"))
             received = b""
             while b"\ndata: " not in received:
                 received += connection.recv(4096)
@@ -124,13 +123,60 @@ def test_a_server_that_is_killed_during_an_action_loses_nothing(
         second = again.browser()
         note = second.act("note", f"/0/packet/{name}", id=name, text="after the crash")
         assert "Done" in note.text
-        time.sleep(1)  # the command that the killed server began may be the later one
+        running.wait_for_its_commands()  # the one that the killed server began may be the later one
         added = [event.type for event in town.events(name)[before:]]
         assert "noted" in added
         assert len(added) <= 2
         assert again.end() == (0, "")
     verified = town("log", "verify", name)
     assert verified.status == 0, verified.out
+
+
+RUN_ACTIONS: tuple[tuple[str, str, dict[str, str]], ...] = (
+    ("cancel", "/0/run/import@00000001", {"id": "import@00000001", "reason": "enough"}),
+    ("answer", "/0/run/ask@00000001", {"id": "ask@00000001", "answer": "yes"}),
+    ("fork", "/0/run/import@00000001", {"id": "import@00000001", "once": "again"}),
+    ("verify", "/0/run/import@00000001", {"id": "import@00000001"}),
+    ("settle", "/0/runs", {}),
+)
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.2])
+@pytest.mark.parametrize(("action", "page", "fields"), RUN_ACTIONS, ids=[action for action, _, _ in RUN_ACTIONS])
+def test_a_server_that_is_killed_during_an_action_on_a_run_loses_nothing(
+    action: str, page: str, fields: dict[str, str], delay: float, tmp_path: Path
+) -> None:
+    """Every record is whole, and the next server does the action, or finds it done."""
+    town = build(tmp_path / "town")
+    with_runs(town.root, WORKED)
+    with served(town.root, options=("--write", "--as", "coder")) as running:
+        first = running.browser()
+        form = {**fields, **asked_for(first, page, action)}
+        asking = threading.Thread(target=ask_and_forget, args=(first, action, urlencode(form).encode()))
+        asking.start()
+        time.sleep(delay)
+        running.process.kill()
+        asking.join(30)
+        running.wait_for_its_commands()
+    with served(town.root, options=("--write", "--as", "coder")) as again:
+        second = again.browser()
+        if f"/act/{action}" in second.get(page).text:
+            form = {**fields, **asked_for(second, page, action)}
+            reply = second.ask("POST", f"/0/act/{action}", urlencode(form).encode())
+            told = second.get(reply.header("Location")).text
+            assert 'class="good"' in told or "already" in told or "workpacket" in told, told
+        assert again.end() == (0, "")
+    verified = town("runtime", "runs", "verify")
+    assert verified.status == 0, verified.out
+
+
+def asked_for(browser: Browser, page: str, action: str) -> dict[str, str]:
+    """The fields that the form of an action has already, with the first of each choice."""
+    text = browser.get(page).text
+    form = next((part for part in text.split("<form ") if f"/act/{action}" in part.partition(">")[0]), "")
+    form = form.partition("</form>")[0]
+    given = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', form))
+    return given | dict(re.findall(r'<select id="[^"]*" name="(at)"[^>]*><option value="([^"]*)"', form))
 
 
 def ask_and_forget(browser: Browser, action: str, body: bytes) -> None:
@@ -144,6 +190,9 @@ ROUTES = (
     "/0/",
     "/0/packet/{}",
     "/0/packet/{}/why",
+    "/0/packet/{}/trace",
+    "/0/history",
+    "/0/trace",
     "/0/waiting",
     "/0/runs",
     "/0/run/{}",
@@ -151,7 +200,7 @@ ROUTES = (
     "/static/{}",
     "/{}/",
 )
-QUERIES = ("q", "group", "at", "more", "token", "x")
+QUERIES = ("q", "group", "at", "more", "about", "all", "token", "x")
 FIELDS = ("id", "verdict", "reason", "report", "answer", "question", "confirm", "as")
 TEXT = st.one_of(
     st.text(max_size=40),
@@ -163,7 +212,7 @@ SLOW = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], dea
 
 
 def test_every_link_of_every_page_leads_somewhere(browser: Browser) -> None:
-    waiting, seen = ["/0/"], set[str]()
+    waiting, seen = [f"{browser.prefix}/0/"], set[str]()
     while waiting:
         path = waiting.pop()
         if path in seen or path.endswith("/changes"):
@@ -172,7 +221,8 @@ def test_every_link_of_every_page_leads_somewhere(browser: Browser) -> None:
         reply = browser.get(path.partition("#")[0].replace("&amp;", "&"))
         assert reply.status in (200, 405), path  # actions are not links
         if "text/html" in reply.header("Content-Type") and not path.endswith("/audit"):
-            waiting += [found for found in LINK.findall(reply.text) if found != "/" and not found.startswith("//")]
+            links = LINK.findall(reply.text)
+            waiting += [link for link in links if link != f"{browser.prefix}/" and not link.startswith("//")]
     assert len(seen) > 12
 
 

@@ -52,8 +52,7 @@ def processor_time(server: Server) -> float:
 
 def listen(server: Server, browser: Browser) -> socket.socket:
     connection = socket.create_connection(("127.0.0.1", server.port), timeout=30)
-    asked = f"GET /0/changes HTTP/1.1\r\nHost: localhost:{server.port}\r\nCookie: {browser.cookie}\r\n\r\n"
-    connection.sendall(asked.encode())
+    connection.sendall(browser.head("/0/changes"))
     hear(connection)
     return connection
 

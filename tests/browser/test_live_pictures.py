@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,11 +46,11 @@ def opened(page: Page, server: Server) -> Page:
 def test_a_page_looks_as_it_did(name: str, look: str, opened: Page, server: Server, tmp_path: Path) -> None:
     width, dark = LOOKS[look]
     opened.look(width=width, height=HEIGHT, dark=dark)
-    opened.open(f"http://localhost:{server.port}{PAGES[name]}")
+    opened.open(f"http://localhost:{server.port}{server.prefix}{PAGES[name]}")
     # What differs in every run: times, the folder, and how long steps took.
     for rule in (".tree small, .bars rect, .repository { visibility: hidden }", "time, .said { display: none }"):
         opened.ask(f"document.styleSheets[0].insertRule({rule!r}, document.styleSheets[0].cssRules.length)")
-    time.sleep(0.1)
+    opened.settle()
     taken = picture(opened, tmp_path / "taken.png", width, HEIGHT)
     reference = REFERENCES / f"{name}-{look}.png"
     if WRITE:
@@ -63,7 +62,7 @@ def test_a_page_looks_as_it_did(name: str, look: str, opened: Page, server: Serv
 def test_a_page_that_looks_different_is_noticed(opened: Page, server: Server, tmp_path: Path) -> None:
     width, _ = LOOKS["narrow"]
     opened.look(width=width, height=HEIGHT, dark=True)
-    opened.open(f"http://localhost:{server.port}/0/")
+    opened.open(f"http://localhost:{server.port}{server.prefix}/0/")
     dark = picture(opened, tmp_path / "taken.png", width, HEIGHT)
     assert difference(opened, dark, REFERENCES / "board-narrow.png") > 10 * TOLERANCE
     assert difference(opened, REFERENCES / "runs-wide.png", REFERENCES / "history-wide.png") > TOLERANCE

@@ -26,6 +26,7 @@ from typing import Any
 import pytest
 
 from browser.chromium import Page
+from browser.test_live import at, click, until
 from git.scratch import git, make_repository
 from lifecycle.governed import Quiet
 from live.serving import served
@@ -259,24 +260,23 @@ def test_a_touch_approves_what_the_page_has_shown(page: Page, ready: Town, tmp_p
     ready.run("approvals", "verify")
 
 
-def test_the_live_board_leads_to_the_same_page(page: Page, ready: Town, tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", [f"/0/packet/{NAME}", "/0/waiting"], ids=["packet", "waiting"])
+def test_the_live_board_leads_to_the_same_page(page: Page, ready: Town, tmp_path: Path, place: str) -> None:
+    """With the mouse, from the page of the packet, and from that of what waits, where it is asked of Ann's own key."""
     with served(ready.root, options=("--write", "--as", "ann"), environment=ready.environment) as running:
         page.open(running.address)
-        page.open(f"http://localhost:{running.port}/0/packet/{NAME}")
-        page.ask("document.querySelector('#act-approve form').submit()")
-        end = time.monotonic() + 30
-        while "Open the page" not in str(page.ask("document.body?.innerText")):
-            assert time.monotonic() < end, page.ask("document.body.innerText")
-            time.sleep(0.1)
+        page.open(at(running, place))
+        assert "from someone else" not in str(page.ask("document.body.innerText"))
+        form = "details[id^=act-approve]"
+        click(page, f"{form} summary")
+        click(page, f"{form} button")
+        until(page, "document.body.innerText.includes('Open the page')")
         assert ready.written() == "", "nothing is signed before the touch"
         page.open(str(page.ask("document.querySelector('a.button').href")))
         assert "in words" in str(page.ask("document.body.innerText"))
         assert press(page, "yes").startswith(f"Approved: {NAME}")
-        end = time.monotonic() + 10
-        while f"approve by {ANN}" not in str(page.ask("document.body?.innerText")):
-            assert time.monotonic() < end, page.ask("document.body.innerText")
-            page.open(f"http://localhost:{running.port}/0/packet/{NAME}")
-            time.sleep(0.2)
+        page.open(at(running, f"/0/packet/{NAME}"))
+        until(page, f"document.body.innerText.includes('approve by {ANN}')")
         assert running.end() == (0, "")
     (envelope,) = (ready.root / ".GOV/attestations").iterdir()
     assert confirmed(ready, envelope, tmp_path).startswith("Good")

@@ -491,7 +491,7 @@ def runs(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pyte
     for words in (["list"], ["show", "nightly"], ["tail", "nightly"], ["diff", "nightly", "nightly"],
                   ["export", "nightly"], ["export", "nightly", "--output", "one"], ["export", "--raw"],
                   ["export", "nightly", "--format", "cloudevents"], ["export", "--raw", "--output", "all"],
-                  ["verify"]):  # fmt: skip
+                  ["verify"], ["back-up", "kept.db"], ["restore", "kept.db"]):  # fmt: skip
         reached(place, "runtime", "runs", *words)
     point = reached(place, "runtime", "runs", "show", "nightly", "--values")["data"]["events"]
     at = next(event["data"]["id"] for event in point if event["type"] == "checkpoint")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,43 @@ def test_without_write_nothing_can_be_done(alone: Path) -> None:
         assert reply.status == 403
         assert "--write" in reply.text
     assert "noted" not in events_of(alone, WORKED)
+
+
+def test_a_module_in_the_repository_is_not_imported_by_an_action(alone: Path, tmp_path: Path) -> None:
+    written = tmp_path / "imported"
+    for name in ("json", "tomllib", "hashlib", "sitecustomize", "sqlite3", "workpacket"):
+        (alone / f"{name}.py").write_text(f"open({str(written)!r}, 'a').write({name!r})\nraise ImportError\n")
+    with served(alone, options=("--write", "--as", "coder")) as running:
+        browser = running.browser()
+        for text in ("first", "second"):
+            assert "Done" in browser.act("note", f"/0/packet/{WORKED}", id=WORKED, text=text).text
+        assert browser.get("/0/audit").status == 200
+        assert running.end() == (0, "")
+    assert not written.exists(), written.read_text()
+
+
+def test_actions_that_come_at_once_are_all_done(alone: Path) -> None:
+    """A process is ready for the first of them only."""
+    with served(alone, options=("--write", "--as", "coder")) as running:
+        browser = running.browser()
+        csrf = browser.csrf(f"/0/packet/{WORKED}")
+        before = events_of(alone, WORKED)
+        with ThreadPoolExecutor(4) as several:
+            forms = [f"csrf={csrf}&id={WORKED}&text=note{number}".encode() for number in range(4)]
+            replies = list(several.map(lambda form: browser.ask("POST", "/0/act/note", form), forms))
+        told = [browser.get(reply.header("Location")).text for reply in replies]
+        done = sum('<h1 class="good">' in page for page in told)
+        assert done >= 1
+        assert all('<h1 class="good">' in page or "workpacket" in page for page in told)
+        assert running.end() == (0, "")
+    assert events_of(alone, WORKED)[len(before) :] == ["noted"] * done
+
+
+def test_the_process_that_is_ready_ends_with_a_server_that_is_killed(alone: Path) -> None:
+    with served(alone, options=("--write", "--as", "coder")) as running:
+        assert "Done" in running.browser().act("note", f"/0/packet/{WORKED}", id=WORKED, text="x").text
+        running.process.kill()
+        running.wait_for_its_commands()
 
 
 def test_an_approval_without_a_key_is_refused_with_its_reason(alone: Path) -> None:

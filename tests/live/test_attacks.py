@@ -31,7 +31,7 @@ def test_each_attack_gets_its_answer(attack: dict[str, Any], server: Server, bro
     words = {
         "{port}": str(server.port), "{packet}": WORKED, "{csrf}": browser.csrf(f"/0/packet/{WORKED}"),
         "{cookie_name}": browser.cookie.partition("=")[0], "{token}": server.token,
-        "{cookie}": browser.cookie.partition("=")[2],
+        "{cookie}": browser.cookie.partition("=")[2], "{prefix}": server.prefix,
     }  # fmt: skip
 
     def filled(text: str) -> str:
@@ -56,14 +56,16 @@ def test_each_attack_gets_its_answer(attack: dict[str, Any], server: Server, bro
     if "twice" in attack:
         name, value = attack["twice"]
         headers[name.lower()] = value
-    asking = browser if attack.get("signed_in", True) else Browser(server.port)
+    asking = browser if attack.get("signed_in", True) else Browser(server.port, prefix=server.prefix)
 
-    reply = asking.ask(attack["method"], path, body, headers)
+    # `outside`: the path does not begin with the secret part of the address.
+    ask = asking.ask_outside if attack.get("outside") else asking.ask
+    reply = ask(attack["method"], path, body, headers)
 
     expected = attack["status"] if isinstance(attack["status"], list) else [attack["status"]]
     assert reply.status in expected, reply.text[:500]
     if "never" in attack:
-        assert attack["never"] not in reply.text
+        assert filled(attack["never"]) not in reply.text
     if "never_header" in attack:
         assert attack["never_header"].lower() not in reply.head.lower()
     if attack.get("empty"):
@@ -74,16 +76,16 @@ def test_each_attack_gets_its_answer(attack: dict[str, Any], server: Server, bro
 
 
 def test_the_token_works_once_and_the_cookie_is_for_this_server_alone(server: Server, browser: Browser) -> None:
-    again = Browser(server.port).get(f"/?token={server.token}")
+    again = Browser(server.port, prefix=server.prefix).get(f"/?token={server.token}")
     assert again.status == 401
     assert not again.header("Set-Cookie")
     csrf = browser.csrf(f"/0/packet/{WORKED}")
     shown = browser.ask("POST", "/address", f"csrf={csrf}".encode())
-    other = Browser(server.port)
+    other = Browser(server.port, prefix=server.prefix)
     reply = other.enter(shown.text.partition("token=")[2].partition("<")[0])
     assert reply.status == 303
     said = reply.header("Set-Cookie")
-    assert all(word in said for word in ("HttpOnly", "SameSite=Strict", str(server.port)))
+    assert all(word in said for word in ("HttpOnly", "SameSite=Strict", str(server.port), f"Path={server.prefix}/;"))
     assert other.get("/0/").status == 200
     assert other.csrf(f"/0/packet/{WORKED}") != csrf
 

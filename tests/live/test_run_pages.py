@@ -53,7 +53,7 @@ def test_a_run_is_shown_as_a_tree_and_as_a_time_line(browser: Browser) -> None:
     assert re.search(r"parts\s+child run.*parse.*inner\s+child run.*deep.*mail\s+effect", steps, re.DOTALL)
     assert tree.count('<ul class="tree">') == 3
     assert page.count('<rect class="bar') == 6
-    for words in ("Published parts/rows", f'href="/0/packet/{WORKED}"', "run.completed"):
+    for words in ("Published parts/rows", f'href="{browser.prefix}/0/packet/{WORKED}"', "run.completed"):
         assert words in page
 
 
@@ -112,6 +112,12 @@ def test_a_run_is_cancelled_and_the_stores_are_settled(browser: Browser, town: A
     assert "Done" in browser.act("settle", "/0/runs").text
     told = browser.act("unlink", "/0/runs", run=NIGHTLY, reason="lost").text
     assert "Done" not in told.partition("<main")[2].partition("</h1>")[0]
+
+
+def test_the_record_of_a_run_is_verified(browser: Browser) -> None:
+    page = browser.get(f"/0/run/{NIGHTLY}").text
+    assert f"workpacket runtime runs verify {NIGHTLY}" in page
+    assert "Done" in browser.act("verify", f"/0/run/{NIGHTLY}", id=NIGHTLY).text
 
 
 def test_a_signal_is_sent_to_a_run_that_waits_and_its_log_is_followed(browser: Browser, town: Audited) -> None:

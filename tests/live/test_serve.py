@@ -91,7 +91,7 @@ def test_the_board_shows_every_packet_with_what_it_waits_for(browser: Browser) -
     for name in (DONE, WORKED, STUCK, STUB):
         assert f'id="{name}"' in board
     assert "No melody is licensed." in board
-    assert f'waits for <a href="/0/packet/{WORKED}"' in board
+    assert f'waits for <a href="{browser.prefix}/0/packet/{WORKED}"' in board
     assert "0/2 proved" in board
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from shlex import quote
 from typing import Any, Final, NamedTuple
 
+from workpacket.cli.commands import resolve
 from workpacket.lifecycle.transitions import leaving
 from workpacket.model.ids import is_packet_id
 from workpacket.model.lanes import LaneTable
@@ -117,6 +118,10 @@ ACTS: Final[Mapping[str, Act]] = {
         (FormField("at", "Checkpoint", required=True), FormField("once", "Key that names the new run", required=True)),
         _one("runtime runs fork", "at", "once"), acting=False, about="run",
     ),
+    "verify": Act(
+        "Verify the record", "Reads everything again that was stored, as a replay does, and compares the digests.",
+        "runtime runs verify {id}", (), _one("runtime runs verify"), acting=False, about="run",
+    ),
     "settle": Act(
         "Settle the log and the store", "Where a crash left a gap, records how the runs of packets ended.",
         "runtime runs settle", (), lambda _: (["runtime", "runs", "settle"], []), acting=False, about="store",
@@ -132,6 +137,8 @@ ACTS: Final[Mapping[str, Act]] = {
         lambda given: (["runtime", "queue", "revive"], [given["job"]]), acting=False, about="store",
     ),
 }  # fmt: skip
+# The names of the commands that the actions run.
+COMMANDS: Final = tuple(sorted({resolve(act.typed.split())[0] for act in ACTS.values()}))
 # An approval is a touch: its page is that of `approve --browser`.
 APPROVE: Final = Act(
     "Approve by touch", "Opens the page where you read the contract and touch your key.",
@@ -177,6 +184,7 @@ def run_forms(shown: Mapping[str, Any], questions: Sequence[Mapping[str, Any]]) 
         named = ", ".join(f"{one.get('id')} is {one['name']}" for one in checkpoints if one.get("name"))
         at = FormField("at", "Checkpoint", required=True, choices=points, help=named[:300])
         yield _form("fork", ACTS["fork"], name, (at, ACTS["fork"].fields[1]))
+    yield _form("verify", ACTS["verify"], name)
 
 
 def answer_form(name: str, one: Mapping[str, Any]) -> Form:

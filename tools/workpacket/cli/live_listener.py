@@ -58,7 +58,7 @@ class Listener:
         self.port: int = self._sockets[0].getsockname()[1]
         name = _actor(next(iter(roots)), actor, needed=write)
         self._live = Live(list(roots), self.port, write=write, actor=actor, name=name)
-        self.address = f"http://localhost:{self.port}/?token={self._live.token()}"
+        self.address = f"http://localhost:{self.port}{self._live.home}/?token={self._live.token()}"
         self.names = [each.name for each in self._live.served]
         self._server: _Server | None = None
         self._is_ending = False
@@ -94,6 +94,7 @@ class Listener:
         server.should_exit = self._is_ending
         around = [asyncio.create_task(each.watch()) for each in self._live.served]
         around.append(asyncio.create_task(_end_silent(server)))
+        around.append(asyncio.create_task(self._live.prepare()))
         try:
             await server.serve(sockets=self._sockets)
         finally:
@@ -134,8 +135,12 @@ class Guard:
         answer: ASGIApp = self._inside
         if refused is not None:
             answer = Response(f"{refused[1]}\n", refused[0], media_type="text/plain")
-        elif not (scope["path"] == "/" or scope["path"].startswith("/static/") or self._live.session(request)):
-            answer = self._live.stranger(request)
+        elif not scope["path"].startswith("/static/"):
+            path = scope["path"].removeprefix(self._live.home)
+            is_inside = len(path) < len(scope["path"]) and path.startswith("/")
+            if not is_inside or not (path == "/" or self._live.session(request)):
+                answer = self._live.stranger(Request({**scope, "headers": []}))
+            scope = {**scope, "path": path, "raw_path": path.encode()}
         await answer(scope, receive, guarded)
 
 

@@ -3,9 +3,10 @@
 What it defends against, and how: foreign names that point to this machine (DNS rebinding): Host must be a name of this
 machine. Pages on other sites and other ports: each request must come from the server's own pages, as the browser states
 in Origin and Sec-Fetch-Site; the cookie is not sent from other sites; a form must repeat a secret that only its page
-has; and no answer allows another origin to read it. People without the address: its token works once, and is exchanged
-for a cookie. Hostile text: no page may run or load anything but the server's own two files. Connections that are slow
-or silent are closed.
+has; and no answer allows another origin to read it. Other servers on this machine: cookies do not depend on the port,
+so the paths of all pages begin with a secret, and the cookie is sent only there. People without the address: its token
+works once, and is exchanged for a cookie. Hostile text: no page may run or load anything but the server's own two
+files. Connections that are slow or silent are closed.
 
 Programs running under the same account can do everything that the browser can: see docs/howto/serve.md.
 """
@@ -18,11 +19,11 @@ import hmac
 import os
 import secrets
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl
 
 from starlette.applications import Starlette
@@ -31,8 +32,17 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Scope
 
-from workpacket.cli.live_actions import ACTS, APPROVE, answer_form, faults, packet_forms, run_forms, store_forms
-from workpacket.cli.live_readings import Commands, Served
+from workpacket.cli.live_actions import (
+    ACTS,
+    APPROVE,
+    COMMANDS,
+    answer_form,
+    faults,
+    packet_forms,
+    run_forms,
+    store_forms,
+)
+from workpacket.cli.live_readings import PYTHON, Commands, Served
 from workpacket.model.ids import is_packet_id
 from workpacket.model.wording import counted
 from workpacket.problem import WorkpacketError
@@ -58,6 +68,7 @@ _LAST_WORDS: Final = 1.0
 _HEARTBEAT: Final = 15.0
 _MOST_STREAMS: Final = 500
 _MOST_KEPT: Final = 100
+T = TypeVar("T")
 _LINES: Final = 2000  # of the log of a run
 
 
@@ -68,9 +79,11 @@ class Live:
         self._reader = ThreadPoolExecutor(1, "reader")
         self.served = [Served(root, self._reader) for root in roots]
         self._write, self._name = write, name
-        self._commands = Commands(actor)
+        self._commands = Commands(actor, COMMANDS if write else ())
         self._secret = secrets.token_bytes(32)
         self._cookie = f"workpacket-{port}"
+        # The paths of all pages begin with it. Only they get the cookie.
+        self.home = f"/{secrets.token_hex(8)}"
         self._tokens: set[str] = set()
         self._sessions: dict[str, None] = {}
         self._outcomes: dict[str, str] = {}
@@ -131,6 +144,7 @@ class Live:
             if process.returncode is None:
                 process.terminate()
         await asyncio.gather(*self._under_way, return_exceptions=True)
+        await self._commands.stop()
         self._reader.shutdown(wait=True)
 
     # ---- who asks ----
@@ -160,8 +174,10 @@ class Live:
 
     def session(self, request: Request) -> str:
         """Return the session of the request; '' if it has none."""
-        given = request.cookies.get(self._cookie, "")
-        return given if given in self._sessions else ""
+        pairs = (pair.partition("=") for each in request.headers.getlist("cookie") for pair in each.split(";"))
+        # Another server on this machine may have set a cookie with the same name.
+        given = (value.strip() for name, _, value in pairs if name.strip() == self._cookie)
+        return next((each for each in given if each in self._sessions), "")
 
     def enter(self, token: str) -> str:
         """Return the cookie that a token is exchanged for; '' if the token is unknown or has already been used."""
@@ -175,7 +191,7 @@ class Live:
             del self._sessions[next(iter(self._sessions))]
         made = secrets.token_urlsafe(32)
         self._sessions[made] = None
-        return f"{self._cookie}={made}; Path=/; HttpOnly; SameSite=Strict"
+        return f"{self._cookie}={made}; Path={self.home}/; HttpOnly; SameSite=Strict"
 
     def _csrf(self, session: str) -> str:
         return hmac.new(self._secret, session.encode(), hashlib.sha256).hexdigest()
@@ -191,6 +207,7 @@ class Live:
             version=served.version if served is not None else 0,
             actor=self._name if self._write else "",
             csrf=self._csrf(session) if session else "",
+            home=self.home if session else "",
         )
 
     async def _given(self, request: Request) -> dict[str, str]:
@@ -241,14 +258,14 @@ class Live:
         if not self.session(request):
             return self._sign_in(request)
         if len(self.served) == 1:
-            return RedirectResponse("/0/", 303)
+            return RedirectResponse(f"{self.home}/0/", 303)
         counts = [counted(len((await each.lanes())[0]), "packet") for each in self.served]
         return _html(live_page.home(self._site(request), counts))
 
     def _sign_in(self, request: Request) -> Response:
         cookie = self.enter(request.query_params.get("token", ""))
         if cookie:
-            return RedirectResponse("/", 303, {"Set-Cookie": cookie})
+            return RedirectResponse(f"{self.home}/", 303, {"Set-Cookie": cookie})
         return self.stranger(request)
 
     def stranger(self, request: Request) -> Response:
@@ -261,7 +278,7 @@ class Live:
 
     async def _another_browser(self, request: Request) -> Response:
         await self._given(request)
-        address = f"http://{request.headers['host']}/?token={self.token()}"
+        address = f"http://{request.headers['host']}{self.home}/?token={self.token()}"
         told = "Open this address in the other browser. It works once."
         return _html(live_page.message(self._site(request), "For another browser", told, address))
 
@@ -424,7 +441,7 @@ class Live:
             version = served.version
             if self._audits.get(number, (0,))[0] != version:
                 self._audits[number] = version, await self._commands.audit(served.root)
-        head = f'<header>\n<p><a href="/{number}/">Board</a></p>\n'.encode()
+        head = f'<header>\n<p><a href="{self.home}/{number}/">Board</a></p>\n'.encode()
         page = self._audits[number][1].replace(b"<header>\n", head, 1)
         return Response(page, media_type="text/html; charset=utf-8", headers={"X-Own-Policy": "1"})
 
@@ -458,6 +475,17 @@ class Live:
 
     # ---- actions ----
 
+    async def prepare(self) -> None:
+        """Have the next command ready."""
+        await self._commands.prepare()
+
+    def _later(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Begin something that is completed before the server ends."""
+        task = asyncio.create_task(work)
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+        return task
+
     async def _act(self, request: Request) -> Response:
         served, action = self._at(request), request.path_params["action"]
         given = await self._given(request)
@@ -474,17 +502,16 @@ class Live:
         said = " ".join(("workpacket", *before, *after))
         if action == "approve":
             return await self._touch(request, served, before, after)
-        work = asyncio.create_task(self._commands.run(served.root, before, after, acting=act.acting))
-        self._under_way.add(work)
-        work.add_done_callback(self._under_way.discard)
+        work = self._later(self._commands.run(served.root, before, after, acting=act.acting))
         answer = await asyncio.shield(work)
         await served.look()
+        self._later(self.prepare())
         packet = given["id"] if act.about == "packet" else ""
         key = secrets.token_urlsafe(16)
         if len(self._outcomes) >= _MOST_KEPT:
             del self._outcomes[next(iter(self._outcomes))]
         self._outcomes[key] = live_page.outcome(self._site(request, served), said, answer, packet)
-        return RedirectResponse(f"/{self.served.index(served)}/result/{key}", 303)
+        return RedirectResponse(f"{self.home}/{self.served.index(served)}/result/{key}", 303)
 
     async def _result(self, request: Request) -> Response:
         self._at(request)
@@ -498,7 +525,7 @@ class Live:
         site = self._site(request, served)
         environment = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "workpacket", *before, "--", *after, cwd=served.root, env=environment,
+            *PYTHON, "-m", "workpacket", *before, "--", *after, cwd=served.root, env=environment,
             stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
         )  # fmt: skip
         assert process.stdout is not None

@@ -28,7 +28,8 @@ _LONGEST: Final = 4000
 class Site(NamedTuple):
     """What every page shows around its content. `repositories` are their names, `current` is the number of the one
     shown, or -1 for none; `part` is the current part of the navigation; `version` is the state that the page shows;
-    `actor` is who acts here, or '' if the server only reads.
+    `actor` is who acts here, or '' if the server only reads; `home` is the part with which the paths of all pages
+    begin, or '' for someone who must not know it.
     """
 
     repositories: Sequence[str]
@@ -39,11 +40,12 @@ class Site(NamedTuple):
     version: int = 0
     actor: str = ""
     csrf: str = ""
+    home: str = ""
 
     @property
     def at(self) -> str:
         """Return the address at which the pages of this repository are found."""
-        return f"/{self.current}"
+        return f"{self.home}/{self.current}"
 
 
 class FormField(NamedTuple):
@@ -155,7 +157,8 @@ def _page(site: Site, title: str, content: Iterable[str], *, wide: bool, live: b
     yield '<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n'
     yield f'<link rel="stylesheet" href="{site.style}">\n<script src="{site.script}" defer></script>\n</head>\n'
     changes = f' data-changes="{site.at}/changes" data-version="{site.version}"' if live and site.current >= 0 else ""
-    yield f'<body class="{"wide" if wide else "column"}"{changes}>\n'
+    home = f' data-home="{site.home}"' if site.home else ""
+    yield f'<body class="{"wide" if wide else "column"}"{home}{changes}>\n'
     yield '<a class="skip" href="#content">Skip to the content</a>\n'
     yield from _head(site)
     yield '<main id="content" tabindex="-1">\n'
@@ -176,13 +179,13 @@ def _head(site: Site) -> Iterator[str]:
         yield '<nav aria-label="Repositories" class="repositories"><ul>'
         for number, name in enumerate(site.repositories):
             here = ' aria-current="true"' if number == site.current else ""
-            yield f'<li><a href="/{number}/"{here}>{t(name)}</a></li>'
+            yield f'<li><a href="{site.home}/{number}/"{here}>{t(name)}</a></li>'
         yield "</ul></nav>\n"
     elif site.repositories:
         yield f'<p class="repository">{t(site.repositories[0])}</p>\n'
     if site.repositories:
         who = f"acting as {t(site.actor)}" if site.actor else "read-only"
-        yield f'<form class="who" method="post" action="/address"><span>{who}</span>'
+        yield f'<form class="who" method="post" action="{site.home}/address"><span>{who}</span>'
         yield f'<input type="hidden" name="csrf" value="{t(site.csrf)}">'
         yield "<button>Another browser</button></form>\n"
     yield "</header>\n"
@@ -262,7 +265,7 @@ def conditions(why: Mapping[str, object]) -> str:
 def home(site: Site, counts: Sequence[str]) -> str:
     """Return the page that lists the repositories."""
     rows = (
-        f'<li><a href="/{number}/">{t(name)}</a> <span>{t(told)}</span></li>\n'
+        f'<li><a href="{site.home}/{number}/">{t(name)}</a> <span>{t(told)}</span></li>\n'
         for number, (name, told) in enumerate(zip(site.repositories, counts, strict=True))
     )
     return page(site, "Repositories", ["<h1>Repositories</h1>\n<ul class='plain'>\n", *rows, "</ul>\n"])

@@ -3,6 +3,18 @@
 (() => {
   const body = document.body, said = document.getElementById("said");
   document.documentElement.classList.add("scripted");
+
+  // The paths of the pages begin with a part that every server makes up: an address without it, or with that of an earlier
+  // server, leads to the same page of this server if the board is open in this browser.
+  const home = body.dataset.home;
+  if (home) localStorage.setItem("board", home);
+  else {
+    const known = localStorage.getItem("board") || "";
+    if (/^\/[0-9a-f]{16}$/.test(known) && !location.pathname.startsWith(`${known}/`)) {
+      location.replace(known + location.pathname.replace(/^\/[0-9a-f]{16}(?=\/)/, "") + location.search + location.hash);
+      return;
+    }
+  }
   let version = Number(body.dataset.version || 0), wanted = version, busy = false;
 
   // Times, as how long ago or how soon.
@@ -127,6 +139,27 @@
     });
     if (navigator.locks) navigator.locks.request(body.dataset.changes, listen); else listen();
   }
+
+  // An action is sent without leaving the page, and only once; its answer takes the place of the content.
+  document.addEventListener("submit", async (event) => {
+    const form = event.target;
+    if (!form.closest(".act")) return;
+    event.preventDefault();
+    const button = form.querySelector("button");
+    if (button.disabled) return;
+    button.disabled = busy = true;
+    try {
+      const answer = await fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)) });
+      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html"), main = document.querySelector("main");
+      document.title = fresh.title;
+      history.pushState(null, "", answer.redirected ? answer.url : location.href);
+      main.replaceChildren(...fresh.querySelector("main").childNodes);
+      main.focus();
+      scrollTo(0, 0);
+      tell();
+    } catch { said.textContent = "The server does not answer."; button.disabled = false; } finally { busy = false; }
+  });
+  addEventListener("popstate", () => location.reload());
 
   // The filter works while one types.
   const find = document.getElementById("find");
