@@ -208,7 +208,7 @@ def test_the_tables_are_made_and_roles_let_in_by_command(
     monkeypatch.setenv("WORKPACKET_STORE", schema_url)
     assert data(call("runtime", "store", "show", "--json"))["schema_version"] == 0
     assert "next: workpacket runtime store upgrade" in call("runtime", "store", "show").stdout
-    assert call("runtime", "store", "upgrade").stdout.startswith("2 migrations made\n")
+    assert call("runtime", "store", "upgrade").stdout.startswith("3 migrations made\n")
     assert call("runtime", "store", "upgrade").stdout.startswith("0 migrations made\n")
     assert call("runtime", "store", "let-in", role, "reader").returncode == 0
     monkeypatch.setenv("WORKPACKET_STORE", schema_url.replace("owner@", f"{role}@"))

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -26,22 +26,27 @@ from proof.share import bounded
 from workpacket.runtime.queue import Offer, Queue
 from workpacket.runtime.records.events import Event, NewEvent
 from workpacket.runtime.stores.contract import Append
-from workpacket.runtime.stores.postgres.migrations import MIGRATIONS, migrate
+from workpacket.runtime.stores.postgres import migrations
+from workpacket.runtime.stores.postgres.access import PostgresAccess, address_of_url
+from workpacket.runtime.stores.postgres.migrations import MIGRATIONS, migrate, partition, partitions
 from workpacket.runtime.stores.postgres.store import PostgresStore
 
 SECONDS = 8 if bounded() else 600
 EVENTS = 20_000 if bounded() else 1_000_000
 WORKERS = 4
 BACKLOG = 60
+EACH = 40  # streams of a partition: many are made while the workers go on
+# A package of the version before, if there is one; otherwise this one behaves like it, as the calls are the same.
+PREVIOUS = {"previous": {"PYTHONPATH": os.environ.get("WORKPACKET_PREVIOUS", os.environ.get("PYTHONPATH", ""))}}
 PROGRAM = Path(__file__).with_name("worker_program.py")
 
 
 class Crew:
     """The worker processes; one that was killed is replaced."""
 
-    def __init__(self, url: str, folder: Path) -> None:
+    def __init__(self, url: str, folder: Path, version: str) -> None:
         self.command = [sys.executable, str(PROGRAM), url]
-        self.version: list[str] = []  # "next" once the schema was upgraded
+        self.version = version  # "previous" until the schema was upgraded, "next" once it was upgraded again
         self.folder = folder
         self.started = 0
         self.workers = [self.begin() for _ in range(WORKERS)]
@@ -50,8 +55,8 @@ class Crew:
         self.started += 1
         notes = self.folder / f"acknowledged-{self.started}"
         with open(self.folder / "errors", "ab") as errors:  # noqa: PTH123  # a plain file for another process
-            words = [*self.command, str(notes), str(lease), "0.08", str(self.started), *self.version]
-            return subprocess.Popen(words, stderr=errors)
+            words = [*self.command, str(notes), str(lease), "0.08", str(self.started), self.version]
+            return subprocess.Popen(words, stderr=errors, env=os.environ | PREVIOUS.get(self.version, {}))
 
     def kill(self, number: int) -> None:
         self.workers[number].send_signal(signal.SIGKILL)
@@ -104,36 +109,66 @@ def server() -> Iterator[Server]:
 
 @pytest.mark.parametrize("seed", [1])
 def test_no_history_is_wrong_whatever_dies(server: Server, tmp_path: Path, seed: int) -> None:
-    require_sound_histories(server, tmp_path, seed, half_way=lambda _: None)
+    require_sound_histories(server, tmp_path, seed, ())
 
 
-def test_no_history_is_wrong_while_the_schema_is_upgraded(server: Server, tmp_path: Path) -> None:
-    """Old workers go on until they are refused; those that replace them are of the next version."""
-    old = PostgresStore(server.url())
-    fill(old)
-    taken: list[float] = []
+def test_no_history_is_wrong_while_the_schema_is_upgraded(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From version 2 to 3, to partitions, and to a version whose calls have other names. Workers of version 2 go on
+    until they end, those that begin later are refused; the renamed calls refuse everyone else at once. No job is lost.
+    """
+    with monkeypatch.context() as before:
+        before.setattr(migrations, "SCHEMA_VERSION", 2)
+        access = PostgresAccess(address_of_url(server.url()))
+        access.open()
+        migrate(access, MIGRATIONS[:2])
+        fill(PostgresStore(server.url()))
+        store = PostgresStore(server.url(), patience=20.0)
+    taken: dict[str, float] = {}
+    latecomers: list[subprocess.Popen[bytes]] = []
+
+    def timed(what: str, act: Callable[[], object]) -> None:
+        began = time.monotonic()
+        assert act(), what
+        taken[what] = time.monotonic() - began
 
     def upgrade(crew: Crew) -> None:
-        crew.version = ["next"]
-        began = time.monotonic()
-        assert migrate(old.access, (*MIGRATIONS, NEXT)) == 1
-        taken.append(time.monotonic() - began)
+        timed("upgraded", lambda: migrate(access))
+        latecomers.append(crew.begin())
+        crew.version = ""
 
-    require_sound_histories(server, tmp_path, seed=2, half_way=upgrade)
-    (count,) = old.access.one("SELECT count(*) FROM {s}.events WHERE origin IS NOT NULL")
-    print(f"migrated with {EVENTS} other events in {taken[0]:.1f} s; {count} events afterwards")
+    def divide(_: Crew) -> None:
+        timed("divided", lambda: partition(access, EACH))
+
+    def rename(crew: Crew) -> None:
+        crew.version = "next"
+        timed("changed", lambda: migrate(access, (*MIGRATIONS, NEXT)))
+
+    require_sound_histories(server, tmp_path, 2, (upgrade, divide, rename), store, "previous")
+    (count,) = access.one("SELECT count(*) FROM {s}.events WHERE origin IS NOT NULL")
+    (unknown,) = access.one(
+        "SELECT count(*) FROM {s}.events e FULL JOIN {s}.writers w USING (project, writer, stream, version) "
+        "WHERE (e.writer_seq = 1) IS DISTINCT FROM (w.writer IS NOT NULL) OR e.data IS NULL"
+    )
+    said = ", ".join(f"{what} in {seconds:.1f} s" for what, seconds in taken.items())
+    print(f"{EVENTS} other events, {said}; {count} events, {partitions(access)} partitions afterwards")
+    access.close()
     assert count > EVENTS
+    assert unknown == 0, "a writer is not known, or one that does not exist is"
+    assert latecomers[0].wait() != 0
     refused = (tmp_path / "errors").read_text("utf-8", "replace")
-    assert "NewerSchema" in refused, "no old worker was still there, so nothing was shown"
-    old.close()
+    assert "has schema 3; this version supports 2" in refused, "the latecomer was not told why"
+    assert "the tables and this program have different versions" in refused, "no old worker was there at the end"
 
 
 def fill(store: PostgresStore) -> None:
     """Events of other runs, which a migration has to read and change."""
     batch = 1000
-    for first in range(0, EVENTS, batch):
+    for number in range(EVENTS // batch):
         news = tuple(NewEvent("step.completed", "{}") for _ in range(batch))
-        store.append(Append("many@1", news, "many", first + 1, "proof", 1, 1))
+        store.append(Append(f"many@{number}", news, f"many {number}", 1, "proof", 1, 1))
+    store.close()
 
 
 def disturb(server: Server, proxy: Proxy, crew: Crew, chance: random.Random) -> None:
@@ -154,19 +189,26 @@ def disturb(server: Server, proxy: Proxy, crew: Crew, chance: random.Random) -> 
     crew.replace_the_dead()
 
 
-def require_sound_histories(server: Server, tmp_path: Path, seed: int, half_way: Callable[[Crew], None]) -> None:
+def require_sound_histories(
+    server: Server,
+    tmp_path: Path,
+    seed: int,
+    changes: Sequence[Callable[[Crew], None]],
+    opened: PostgresStore | None = None,
+    version: str = "",
+) -> None:
+    """`changes` are made one after the other, at equal intervals."""
     chance = random.Random(seed)
-    store = PostgresStore(server.url(), patience=20.0)
+    store = opened or PostgresStore(server.url(), patience=20.0)
     queue = Queue(store)
     proxy = Proxy(server.port)
-    crew = Crew(server.url(port=proxy.port), tmp_path)
+    crew = Crew(server.url(port=proxy.port), tmp_path, version)
     offered: list[str] = []
     try:
-        until, half = time.monotonic() + SECONDS, time.monotonic() + SECONDS / 2
-        while time.monotonic() < until:
-            if time.monotonic() > half:
-                half_way(crew)
-                half = until
+        began, left = time.monotonic(), list(changes)
+        while (passed := time.monotonic() - began) < SECONDS or left:
+            if left and passed > SECONDS * (len(changes) - len(left) + 1) / (len(changes) + 1):
+                left.pop(0)(crew)
             if len(queue.jobs()) < BACKLOG:  # a busy machine is not buried in what nobody can do in time
                 offered += [queue.offer(Offer("job", key=f"{len(offered) + n:06}", max_tries=1000)) for n in range(3)]
             time.sleep(chance.uniform(0.05, 0.3))

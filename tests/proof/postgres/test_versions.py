@@ -13,8 +13,9 @@ from proof.share import share
 from workpacket.runtime import Runtime
 from workpacket.runtime.queue import Offer, Queue, Worker
 from workpacket.runtime.stores.contract import Store
+from workpacket.runtime.stores.postgres.migrations import partition, partitions
 from workpacket.runtime.stores.postgres.store import PostgresStore
-from workpacket.runtime.testing import ManualClock, ServerStoreConformance
+from workpacket.runtime.testing import ManualClock, ServerStoreConformance, Writer
 
 # The tests beside this folder are of the newest version.
 OLDER = sorted({version_of(folder): folder for folder in installations()}.items())[:-1]
@@ -42,6 +43,21 @@ class TestEveryVersion(ServerStoreConformance):
 
     def open_store(self, clock: ManualClock) -> Store:
         return ClockedPostgres(self.url, clock)
+
+
+def test_tables_are_divided_while_runs_are_written(server: Server) -> None:
+    store = PostgresStore(server.url(workpacket_schema="divided"))
+    for number in range(40):
+        if number == 10:
+            assert partition(store.access, 6)
+        writer = Writer(f"w{number}", f"run@{number:02}")
+        store.append(writer.request("a", "b"))
+        store.append(writer.request("c"))
+    assert partitions(store.access) >= 5
+    head = store.heads()[0]
+    store.remove(head.stream, head.hash)
+    assert [len(list(store.read(head.stream))) for head in store.heads()] == [3] * 39
+    store.close()
 
 
 def test_runs_go_through_the_queue(server: Server) -> None:

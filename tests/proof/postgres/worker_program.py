@@ -1,7 +1,7 @@
 """A worker of the proof: every event that was acknowledged to it is noted in a file before it goes on.
 
-`worker_program.py URL ACKNOWLEDGED LEASE_SECONDS PAUSE SEED [next]`, where `next` is a program of the next version,
-whose appends have other names and whose schema has one more migration.
+`worker_program.py URL ACKNOWLEDGED LEASE_SECONDS PAUSE SEED [previous | next]`: `previous` is a program of the version
+before, whose schema lacks the last migration; `next` one whose appends have other names and whose schema has one more.
 """
 
 from __future__ import annotations
@@ -21,9 +21,6 @@ from workpacket.runtime.stores.postgres.store import PostgresStore
 
 # What a migration may have to do: it reads and changes every event, and renames what appends are called by.
 NEXT = (
-    """CREATE TABLE {s}.writers(project integer NOT NULL, writer text COLLATE "C" NOT NULL, stream bigint NOT NULL,
-        version bigint NOT NULL, PRIMARY KEY (project, writer))""",
-    """INSERT INTO {s}.writers SELECT project, writer, stream, version FROM {s}.events WHERE writer_seq = 1""",
     "ALTER TABLE {s}.events ADD COLUMN origin text NOT NULL DEFAULT pg_current_xact_id()::text",
     "CREATE INDEX event_origin ON {s}.events(project, origin)",
     "ALTER FUNCTION {s}.append_1 RENAME TO append_2",
@@ -83,4 +80,6 @@ def become_next() -> None:
 if __name__ == "__main__":
     if sys.argv[6:] == ["next"]:
         become_next()
+    if sys.argv[6:] == ["previous"]:
+        migrations.SCHEMA_VERSION = 2
     main(sys.argv[1], sys.argv[2], float(sys.argv[3]), float(sys.argv[4]), int(sys.argv[5]))

@@ -61,11 +61,11 @@ def ending_of(store: Store, stream: str) -> Ending | None:
 
 
 def with_store(
-    state: PacketState, store: Store, identity: str, leases: Mapping[str, str], *, unfinished: bool
+    state: PacketState, store: Store, identity: str, leases: Mapping[str, str], *, unfinished: bool, pages: str = ""
 ) -> tuple[PacketRun, ...]:
     """Combine the runs in the log with the store. `leases` maps held streams to their holders."""
     open_here = {run.run for run in state.open_runs if run.store == identity}
-    found = linked_runs(state, unfinished=unfinished)
+    found = linked_runs(state, unfinished=unfinished, pages=pages)
     return tuple(_as_seen(run, store, leases) if run.run in open_here else run for run in found)
 
 

@@ -29,14 +29,15 @@ from workpacket.runtime.records.events import AnswerToJudge, JudgedAnswer
 from workpacket.shell.actor import moment
 from workpacket.shell.approvals.decisions import role_of, signer_of
 from workpacket.shell.base import Base, find_base, judge_pin, policy_at
-from workpacket.shell.keys import OwnKey, sign
+from workpacket.shell.keys import OwnKey, find_key, sign
 
 _VALIDITY = timedelta(days=1)  # the answer is recorded as soon as it is signed
 _LONGEST_LINE = 200
 
 
 class SignedAnswers:
-    """Verifies the answers to questions of a repository's runs. The policy is read when the first answer is judged."""
+    """Verifies the answers to questions of a repository's runs, by the policy on the base when an answer is judged for
+    the first time: a worker that runs for weeks learns of revoked keys."""
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
@@ -81,8 +82,16 @@ class SignedAnswers:
 
     def judge(self, answer: AnswerToJudge) -> JudgedAnswer:
         if answer not in self._judged:
+            self._read_again()
             self._judged[answer] = self._judge(answer)
         return self._judged[answer]
+
+    def _read_again(self) -> None:
+        """Forget what was read if the base is another commit now."""
+        known = self.__dict__.get("_base")
+        if known is not None and find_base(self._repository).commit != known.commit:
+            self._judged.clear()
+            del self._base, self._policy
 
     def _judge(self, answer: AnswerToJudge) -> JudgedAnswer:
         if self._policy is None:
@@ -104,12 +113,14 @@ class SignedAnswers:
 
     # ---- signing -------------------------------------------------------------------------------------------------
 
-    def signing(self, key: OwnKey) -> Callable[[AnswerToJudge], str]:
-        """Return a function that signs an answer with this key, using the person's own ssh-keygen."""
+    def signing(self, key: OwnKey | str = "") -> Callable[[AnswerToJudge], str]:
+        """Return a function that signs an answer with this key, using the person's own ssh-keygen, which waits for the
+        touch of a security key. `key` may be a path; by default, it is the key with which this person approves."""
+        own = find_key(key) if isinstance(key, str) else key
 
         def signed(answer: AnswerToJudge) -> str:
-            payload = self._statement(answer, key).payload()
-            blob = sign(pae(payload), key.path)
+            payload = self._statement(answer, own).payload()
+            blob = sign(pae(payload), own.path)
             parsed = read_signature(blob)
             if isinstance(parsed, Problem):
                 raise WorkpacketError.of(parsed)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 RIGHTS: dict[str, Right] = {"reader": "reader", "writer": "writer", "keeper": "keeper"}
-TAKES = {"show": 0, "upgrade": 0, "let-in": 2, "shut-out": 1}
+TAKES = {"show": 0, "upgrade": 0, "partition": 0, "let-in": 2, "shut-out": 1}
 
 
 def run(arguments: Arguments) -> int:
@@ -264,7 +264,13 @@ def _store(arguments: Arguments) -> int:
         raise usage(arguments.command, "invalid_value", "`store` manages tables on PostgreSQL: postgresql://...")
     require_driver()
     from workpacket.runtime.stores.postgres.access import PostgresAccess, address_of_url
-    from workpacket.runtime.stores.postgres.migrations import SCHEMA_VERSION, migrate, schema_version
+    from workpacket.runtime.stores.postgres.migrations import (
+        SCHEMA_VERSION,
+        migrate,
+        partition,
+        partitions,
+        schema_version,
+    )
     from workpacket.runtime.stores.postgres.reader import let_in, shut_out
 
     access = PostgresAccess(address_of_url(url), connections=1)
@@ -274,6 +280,8 @@ def _store(arguments: Arguments) -> int:
         if action == "upgrade":
             made = migrate(access)
             said = f"{made} migration{'s' * (made != 1)} made\n"
+        elif action == "partition":
+            said = "partitions made\n" if partition(access) else "there are partitions already\n"
         elif action == "let-in":
             role, right = arguments.words
             let_in(access, role, RIGHTS[right])
@@ -281,29 +289,34 @@ def _store(arguments: Arguments) -> int:
         elif action == "shut-out":
             known = shut_out(access, arguments.words[0])
             said = f"{escape(arguments.words[0])} {'is shut out' if known else 'did not have access'}\n"
-        present = schema_version(access)
+        present, parts = schema_version(access), partitions(access)
     finally:
         access.close()
     shown = access.address.shown
-    data: dict[str, Json] = {"store": shown, "schema_version": present, "known_version": SCHEMA_VERSION}
+    data: dict[str, Json] = {
+        "store": shown, "schema_version": present, "known_version": SCHEMA_VERSION, "partitions": parts,
+    }  # fmt: skip
+    divided = f", {parts} partition{'s' * (parts != 1)}" if parts else ""
     then = "workpacket runtime store upgrade" if present < SCHEMA_VERSION else ""
-    return answer(arguments, f"{said}{shown}: version {present} of {SCHEMA_VERSION}\n", data, then=then)
+    return answer(arguments, f"{said}{shown}: version {present} of {SCHEMA_VERSION}{divided}\n", data, then=then)
 
 
-ACTIONS = ("show", "upgrade", "let-in", "shut-out")
+ACTIONS = ("show", "upgrade", "partition", "let-in", "shut-out")
 
 
 STORE = Command(
     "store",
     _store,
-    arguments="show | upgrade | let-in ROLE reader|writer|keeper | shut-out ROLE",
+    arguments="show | upgrade | partition | let-in ROLE reader|writer|keeper | shut-out ROLE",
     description="""
 For the owner of the store that WORKPACKET_STORE names. `upgrade` creates the tables, or upgrades them to the version of
-this program; older versions of the program are then refused. `let-in` grants an existing role a right in the project of
+this program; older versions of the program are then refused. `partition` divides the large tables, which is worth it
+above about 100 GB. `let-in` grants an existing role a right in the project of
 the URL, `shut-out` revokes it.""",
     examples=(
         "workpacket runtime store show",
         "workpacket runtime store upgrade",
+        "workpacket runtime store partition",
         "workpacket runtime store let-in ci writer",
         "workpacket runtime store shut-out ci",
     ),

@@ -281,7 +281,7 @@ class Served:
         if self._board is None or self._board[0] != version or at - self._board[1] > _FRESH:
             with closing(open_workspace().open_cache()) as cache:
                 facts = listed_facts(self.repository, cache)
-            runs = runs_of(with_runs(facts))
+            runs = runs_of(with_runs(facts), facts.policy.temporal_ui)
             glances = {name: packet.glance for name, packet in facts.packets.items()}
             self._board = version, at, Board(facts, list(_cards(facts, glances, runs)))
         return self._board[2]
@@ -330,6 +330,7 @@ def _cards(
             risk=(glance.risk or "").partition(" ")[0],
             last=glance.last,
             runs=mark(its),
+            pages=tuple((run.run, run.page) for run in its if run.page),
             trouble=any(run.state != "live" for run in its),
         )
 

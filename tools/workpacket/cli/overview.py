@@ -115,7 +115,7 @@ def cards_of(
     from workpacket.cli.show import log_at
 
     at = arguments.value("at")
-    runs = {} if at else runs_of(with_runs(facts), ask_store=not published)
+    runs = {} if at else runs_of(with_runs(facts), facts.policy.temporal_ui, ask_store=not published)
     signed = facts.policy.actors.present
     for name, packet in sorted(facts.packets.items()):
         glance = packet.glance
@@ -258,7 +258,7 @@ def _show_status(arguments: Arguments, cache: Cache) -> Output:
     waiting = [one for one in waiting_packets(facts) if one.id not in merged]
     edits = [f"{packet.id} (line {line}: {token}, log: {packet.lane})" for packet, token, line in hand_edits(facts)]
     rows = ready(facts)
-    runs = runs_of(with_runs(facts))
+    runs = runs_of(with_runs(facts), facts.policy.temporal_ui)
     steady, also = cache_dependencies(runs)
     steady, also = steady and asked is not None, [*also, *(asked or ())]
     # Leases end without a change of any file.

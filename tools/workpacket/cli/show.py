@@ -171,7 +171,7 @@ def _run_why(arguments: Arguments) -> int:
     fetch_first(arguments)
     repository, facts, packet = packet_facts(arguments, questions=QUESTIONS)
     standing = status_of(repository, facts, packet)
-    runs = runs_of({standing.id: packet.state}).get(standing.id, ())
+    runs = runs_of({standing.id: packet.state}, facts.policy.temporal_ui).get(standing.id, ())
     listed: list[Json] = [run.as_json() for run in runs]
     moved = _moved_by(repository, facts, packet)
     if arguments.flag("exit-code") and standing.unmet:
@@ -194,7 +194,9 @@ def _run_why(arguments: Arguments) -> int:
         print(f"{counted(len(by_remedy(standing.unmet)), 'condition')} not met for `{standing.command}`:")
         sys.stdout.write("".join(unmet_lines(standing.unmet, arguments.style(sys.stdout))))
     for run in runs:
-        print(f"run: {escape(run.sentence)}\n     -> {escape(run.command)}")
+        print(
+            f"run: {escape(run.sentence)}\n     -> {escape(run.command)}" + (f"\n     {run.page}" if run.page else "")
+        )
     print(f"next: {escape(standing.unmet[0].hint if standing.unmet else standing.command)}")
     return exits.OK
 
@@ -218,21 +220,25 @@ _WHY = Command(
 DECLARED: Final = {command.name: command for command in (_HISTORY, _WHY)}
 
 
-def runs_of(states: Mapping[str, PacketState], *, ask_store: bool = True) -> dict[str, tuple[PacketRun, ...]]:
-    """Return the runs of each packet that has runs. If the store cannot be read, only the log is used."""
+def runs_of(
+    states: Mapping[str, PacketState], pages: str, *, ask_store: bool = True
+) -> dict[str, tuple[PacketRun, ...]]:
+    """Return the runs of each packet that has runs. If the store cannot be read, only the log is used. `pages` is the
+    address of Temporal's pages.
+    """
     some = {name: state for name, state in states.items() if state.runs}
     found = None
     if ask_store and any(state.open_runs for state in some.values()):
         try:
-            found = _with_store(some)
+            found = _with_store(some, pages)
         except (WorkpacketError, OSError):
             found = None  # `doctor` reports what is wrong with the store
     if found is None:
-        found = {name: linked_runs(state, unfinished=_unfinished(state)) for name, state in some.items()}
+        found = {name: linked_runs(state, unfinished=_unfinished(state), pages=pages) for name, state in some.items()}
     return {name: runs for name, runs in found.items() if runs}
 
 
-def _with_store(states: Mapping[str, PacketState]) -> dict[str, tuple[PacketRun, ...]] | None:
+def _with_store(states: Mapping[str, PacketState], pages: str) -> dict[str, tuple[PacketRun, ...]] | None:
     """Open the store for reading; return None if there is none."""
     from workpacket.bridges.run_links import with_store
 
@@ -242,7 +248,7 @@ def _with_store(states: Mapping[str, PacketState]) -> dict[str, tuple[PacketRun,
     try:
         identity, held = store.identity, {lease.stream: lease.holder for lease in store.leases()}
         return {
-            name: with_store(state, store, identity, held, unfinished=_unfinished(state))
+            name: with_store(state, store, identity, held, unfinished=_unfinished(state), pages=pages)
             for name, state in states.items()
         }
     finally:
@@ -300,7 +306,7 @@ def compute(arguments: Arguments, _cache: Cache) -> Output:
         return _as_of(arguments, arguments.value("at"))
     repository, facts, packet = packet_facts(arguments, questions=QUESTIONS)
     view = _view(repository, facts, packet, status_of(repository, facts, packet))
-    runs = runs_of({view.id: packet.state}).get(view.id, ())
+    runs = runs_of({view.id: packet.state}, facts.policy.temporal_ui).get(view.id, ())
     lasts, also = cache_dependencies({view.id: runs})
     asks = asking_files(arguments, repository)
     lasts = lasts and _lasts(facts, packet) and asks is not None
@@ -317,7 +323,7 @@ def compute(arguments: Arguments, _cache: Cache) -> Output:
         )
     shown = [
         *lines(view, arguments.style(sys.stdout), full=arguments.flag("full")),
-        *(f"{'run':<13}{escape(run.sentence)}" for run in runs),
+        *(f"{'run':<13}{escape(run.sentence)}{f', {run.page}' if run.page else ''}" for run in runs),
         next_line(f"workpacket {'why' if packet.lane else 'log show'} {view.id}"),
     ]
     return output(repository, "\n".join(shown) + "\n", lasts=lasts, until=until, also=also)
@@ -357,7 +363,9 @@ def _as_of(arguments: Arguments, at: str) -> Output:
         unmet=(),
     )
     if arguments.flag("json"):
-        data = _as_json(repository, facts, packet, view, linked_runs(state, unfinished=True), state)
+        data = _as_json(
+            repository, facts, packet, view, linked_runs(state, unfinished=True, pages=facts.policy.temporal_ui), state
+        )
         return output(repository, _envelope(data), lasts=False)
     shown = [
         *lines(view, arguments.style(sys.stdout), full=arguments.flag("full")),

@@ -25,8 +25,9 @@ commit = true
 [board]
 commit = "never"
 
-[notify]
-webhook = "https://…"
+[notify] webhook = "https://…"
+
+[temporal] ui = "https://…"
 
 A lane that a repository adds is inserted between two adjacent lanes. The command that used to lead from one to the
 other now leads to the added lane, through the same gate, and `advance` leads on from there. An added lane never removes
@@ -265,7 +266,7 @@ class LifecyclePolicy(Value):
 
     `evidence`, `coverage` and `packets` are the policy tables of the same names; `[actors]` and `[verdict]` are
     included in the same way. `judged`: whether the approvals have a gate for verdicts. `webhook` is called when a
-    person is needed.
+    person is needed; `temporal_ui` is the address of Temporal's pages.
 
     `lane_faults` are the errors in added lanes: while there are any, no packet can move.
     """
@@ -287,6 +288,7 @@ class LifecyclePolicy(Value):
     packets: PacketsPolicy = PacketsPolicy()
     judged: bool = False
     webhook: str = ""
+    temporal_ui: str = ""
     actor_tables: tuple[Plain, Plain] | None = None
     origins: Mapping[str, str] = NOTHING
 
@@ -317,7 +319,7 @@ _TEXTS: Final = {
     "claim_ref": lazy_pattern(r"refs/[A-Za-z0-9._/-]+/\{id\}"),
 }
 _NO_KEYS: Final = frozenset(
-    {"origins", "lane_faults", "evidence", "coverage", "packets", "judged", "webhook", "actor_tables"}
+    {"origins", "lane_faults", "evidence", "coverage", "packets", "judged", "webhook", "temporal_ui", "actor_tables"}
 )
 KEYS: Final = tuple(name for name in LifecyclePolicy.__match_args__ if name not in _NO_KEYS)
 
@@ -336,6 +338,7 @@ def lifecycle_policy(root: Node | None, source: Source) -> LifecyclePolicy:
         "packets": packets_policy(root),
         "judged": root.get("approvals", "gates", "verdict") is not None,
         "webhook": root.string_at("notify", "webhook"),
+        "temporal_ui": root.string_at("temporal", "ui"),
         "actor_tables": _actor_tables(root),
     }
     if table is None:

@@ -23,6 +23,7 @@ from workpacket.model.events import LogEvent
 from workpacket.model.reasons import Reason
 from workpacket.model.wording import counted
 from workpacket.problem import Severity
+from workpacket.report.runs import page_of
 from workpacket.report.terminal import escape, escape_lines, without_surrogates
 
 _LONGEST = 600
@@ -192,7 +193,7 @@ def packet_json(audited: AuditedPacket) -> dict[str, Json]:
         "obstacles": said,
         "events": events,
         "decisions": decided,
-        "runs": _runs(state),
+        "runs": _runs(state, facts.policy.temporal_ui),
         **_trace(audited.trace, facts),
     }
 
@@ -240,13 +241,14 @@ def _decision(decision: SignedDecision) -> dict[str, Json]:
     }
 
 
-def _runs(state: PacketState) -> list[Json]:
+def _runs(state: PacketState, pages: str) -> list[Json]:
     return [
         {
             "run": told(run.run),
             "linked": run.linked.at,
             "closed": run.closed.at if run.closed is not None else "",
             "outcome": told(run.closed.text("outcome") or "") if run.closed is not None else "",
+            "page": page_of(run, pages),
         }
         for run in state.runs
     ]

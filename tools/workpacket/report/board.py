@@ -249,7 +249,8 @@ def _card(card: Card) -> str:
     note = "".join(f'<span class="note">{_text(text)}</span>' for text in (card.note, card.signatures) if text)
     sign = f'<span aria-hidden="true">{_text(sign_of(card.lane))} </span>'
     lane = f'<span class="lane {_text(card.lane.lower())}">{sign}{_text(card.lane)}</span>'
-    runs = f'<span class="note">{_text(mark(card.runs))}</span>' if card.runs else ""
+    pages = "".join(f' <a href="{html.escape(run.page)}">{_text(run.run)}</a>' for run in card.runs if run.page)
+    runs = f'<span class="note">{_text(mark(card.runs))}{pages}</span>' if card.runs else ""
     return f'<li id="{name}"><a href="#{name}">{name}</a>{lane}{title}{note}{runs}</li>'
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from html import escape as html_escape
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
@@ -146,6 +147,8 @@ class PacketPage(NamedTuple):
             for one in runs:
                 code = f" ({t(one['code'])})" if one.get("code") else ""
                 yield f"<li>{run_link(site, str(one.get('run', '')))} {t(one.get('state', ''))}{code}"
+                page = str(one.get("page") or "")
+                yield f'<div><a href="{html_escape(page)}">{t(page)}</a></div>' if page else ""
                 yield f"<div>{command(str(one['command']))}</div></li>\n" if one.get("command") else "</li>\n"
             yield "</ul></section>\n"
 

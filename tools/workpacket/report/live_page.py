@@ -352,6 +352,7 @@ class LiveCard(NamedTuple):
     last: str
     runs: str
     trouble: bool
+    pages: tuple[tuple[str, str], ...] = ()  # of workflows
 
     def matches(self, words: Sequence[str]) -> bool:
         if not words:
@@ -485,7 +486,8 @@ def _card_content(site: Site, card: LiveCard, detail: Detail, *, with_lane: bool
         listed = ", ".join(f'<a href="{packet_address(site, name)}">{t(name)}</a>' for name in detail.waits[:5])
         more = f" and {len(detail.waits) - 5} more" if len(detail.waits) > 5 else ""
         yield f'<p class="waits">waits for {listed}{more}</p>'
-    yield f'<p class="{"trouble" if card.trouble else "runs"}">{t(card.runs, 300)}</p>' if card.runs else ""
+    links = "".join(f' <a href="{html_escape(page)}">{t(run, 60)}</a>' for run, page in card.pages[:3])
+    yield f'<p class="{"trouble" if card.trouble else "runs"}">{t(card.runs, 300)}{links}</p>' if card.runs else ""
     why = f"{packet_address(site, card.id)}/why"
     yield f'<details data-load="{why}"><summary>Next step<span class="unseen"> of {t(card.id)}</span></summary>'
     yield f'<div><a href="{packet_address(site, card.id)}#missing">What is missing</a></div></details>'

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from shlex import quote
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
+from urllib.parse import quote as quoted
 
-from workpacket.ledger.fold import PacketState
+from workpacket.lazy_pattern import lazy_pattern
+from workpacket.ledger.fold import LinkedRun, PacketState
 from workpacket.model.canonical import Json
 from workpacket.model.wording import next_line
 from workpacket.problem import Problem
@@ -20,6 +22,8 @@ from workpacket.value import Value, replace
 Standing = Literal["live", "stale", "blocked", "ended", "not begun", "open"]
 
 TEMPORAL = "temporal:"  # how the store of a workflow is called in a packet's log; its namespace follows
+# An address that means the same wherever it is shown: no account, no query, nothing to escape.
+_PAGES: Final = lazy_pattern(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._~-]+)*/?")
 
 _MEANING = {
     "live": "a process is running",
@@ -32,14 +36,15 @@ _MEANING = {
 
 
 class PacketRun(Value):
-    """A run that is unfinished, or that was stopped and not resumed. `code` is its stop reason, and `command` is what
-    to do now.
+    """A run that is unfinished, or that was stopped and not resumed. `code` is its stop reason, `command` is what to do
+    now, and `page` is the address of its page, if it has one.
     """
 
     run: str
     state: Standing
     code: str = ""
     command: str = ""
+    page: str = ""
 
     @property
     def words(self) -> str:
@@ -52,24 +57,34 @@ class PacketRun(Value):
         return f"{self.run} is {self.words}{meaning}"
 
     def as_json(self) -> dict[str, Json]:
-        return {"run": self.run, "state": self.state, "code": self.code, "command": self.command}
+        return {"run": self.run, "state": self.state, "code": self.code, "command": self.command, "page": self.page}
 
 
-def linked_runs(state: PacketState, *, unfinished: bool) -> tuple[PacketRun, ...]:
-    """Return the runs according to the log. Stopped runs of a finished packet need no attention."""
-    return tuple(_of_log(state, unfinished=unfinished))
+def linked_runs(state: PacketState, *, unfinished: bool, pages: str = "") -> tuple[PacketRun, ...]:
+    """Return the runs according to the log. Stopped runs of a finished packet need no attention. `pages` is the address
+    of Temporal's pages, from the policy.
+    """
+    return tuple(_of_log(state, pages, unfinished=unfinished))
 
 
-def _of_log(state: PacketState, *, unfinished: bool) -> Iterable[PacketRun]:
+def page_of(run: LinkedRun, pages: str) -> str:
+    """Return the address of a workflow's page; '' if the run is not a workflow, or the policy names no pages."""
+    if not run.store.startswith(TEMPORAL) or not _PAGES.fullmatch(pages):
+        return ""
+    namespace = quoted(run.store.removeprefix(TEMPORAL), safe="", errors="replace")
+    return f"{pages.rstrip('/')}/namespaces/{namespace}/workflows/{quoted(run.run, safe='', errors='replace')}"
+
+
+def _of_log(state: PacketState, pages: str, *, unfinished: bool) -> Iterable[PacketRun]:
     for run in state.runs:
+        page = page_of(run, pages)
         there = f"temporal workflow describe -w {quote(run.run)}" if run.store.startswith(TEMPORAL) else ""
         if run.closed is None:
-            yield PacketRun(
-                run.run, "open", "", there or f"workpacket runtime runs unlink {quote(run.run)} --reason TEXT"
-            )
+            command = there or f"workpacket runtime runs unlink {quote(run.run)} --reason TEXT"
+            yield PacketRun(run.run, "open", "", command, page)
         elif unfinished and run.closed.text("outcome") == "stopped":
             command = there or f"workpacket resume {quote(run.run)} --plan"
-            yield PacketRun(run.run, "blocked", run.closed.text("code") or "", command)
+            yield PacketRun(run.run, "blocked", run.closed.text("code") or "", command, page)
 
 
 def seen(run: PacketRun, state: Standing, code: str = "") -> PacketRun:

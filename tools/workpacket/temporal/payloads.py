@@ -11,9 +11,10 @@ reference to it goes to Temporal.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from temporalio.api.common.v1 import Payload
 from temporalio.api.failure.v1 import Failure
@@ -29,6 +30,10 @@ from temporalio.converter import (
     StorageDriverStoreContext,
 )
 
+from workpacket.approvals.envelope import read_envelope
+from workpacket.model.canonical import Json
+from workpacket.model.layout import envelope_name
+from workpacket.problem import Problem
 from workpacket.runtime.errors import PayloadErased, RedactionFailed
 from workpacket.runtime.holders import SystemClock
 from workpacket.runtime.records.events import NewEvent
@@ -65,7 +70,9 @@ class SecretsCodec(PayloadCodec):
         text = payload.data.decode("utf-8", "surrogatepass")
         if not self.redactor.may_hold_secret(text):
             return payload
-        clean, count = self.redactor.clean_value(value_of(payload.data), text)
+        value = value_of(payload.data)
+        signed = _signed(value)
+        clean, count = self.redactor.clean_value(*((value, text) if signed is None else (signed.rest, signed.text)))
         if not count:
             return payload
         if self.redactor.policy == "refuse":
@@ -74,7 +81,29 @@ class SecretsCodec(PayloadCodec):
             metadata = {**payload.metadata, _SEALED_ENCODING: b"1"}
             return Payload(metadata=metadata, data=sealed_payload(payload.data))
         metadata = {**payload.metadata, REDACTED: str(count).encode("ascii")}
+        if signed is not None and isinstance(clean, dict):
+            clean = {**clean, "envelope": signed.envelope}
         return Payload(metadata=metadata, data=stored_text(clean).encode("utf-8", "surrogatepass"))
+
+
+class _Signed(NamedTuple):
+    """An answer with a signature. The envelope is left as it is: what it says of the question was searched with the
+    question, and a changed envelope is worth nothing."""
+
+    envelope: str
+    rest: Json
+    text: str
+
+
+def _signed(value: Json) -> _Signed | None:
+    envelope = value.get("envelope") if isinstance(value, Mapping) and "subject" in value else None
+    if not isinstance(envelope, str) or not envelope or not isinstance(value, Mapping):
+        return None
+    data = envelope.encode("utf-8", "surrogatepass")
+    if isinstance(read_envelope(envelope_name(hashlib.sha256(data).hexdigest()), data), Problem):
+        return None
+    rest: Json = {name: each for name, each in value.items() if name != "envelope"}
+    return _Signed(envelope, rest, jcs_text(rest))
 
 
 def _decoded(payload: Payload) -> Payload:

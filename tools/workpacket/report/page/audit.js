@@ -34,6 +34,7 @@
   const code = (text) => make("code", {}, text);
   const forge = index.head.forge;
   const elsewhere = (address, ...shown) => make("a", { href: forge + address }, ...shown);
+  const named = (run) => (run.page ? make("a", { href: run.page }, run.run) : run.run);
   const commitLink = (id) => (forge && id ? elsewhere("/commit/" + id, code(id.slice(0, 12))) : code(id.slice(0, 12)));
   // A file that is not committed is not on the forge as it is here.
   function fileLink(path, line, pending) {
@@ -150,7 +151,7 @@
       ["Branch", packet.branch],
       ["Files", packet.files.map((path) => make("div", {}, fileLink(path, 0, false)))],
       ["Revisions", others(packet)],
-      ["Runs", packet.runs.map((run) => make("div", {}, `${run.run}: ${run.closed ? run.outcome : "not closed"}`))],
+      ["Runs", packet.runs.map((run) => make("div", {}, named(run), `: ${run.closed ? run.outcome : "not closed"}`))],
       ["Log heads", packet.heads.map((head) => make("div", {}, code(head)))],
     ].filter(([, value]) => value.length);
     return make("dl", { class: "facts" }, rows.map(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]).flat());

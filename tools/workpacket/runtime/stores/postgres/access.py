@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, LiteralString, TypeVar
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 import psycopg
 from psycopg import errors, sql
@@ -69,7 +69,7 @@ def address_of_url(url: str) -> Address:
     words = {**_UNLESS_SAID, **words}
     place = parts.netloc.rpartition("@")[2] or words.get("host", "")
     return Address(
-        urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(words), "")),
+        urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(words, quote_via=quote), "")),
         schema,
         project,
         f"postgresql://{place}{parts.path} (schema {schema}, project {project})",

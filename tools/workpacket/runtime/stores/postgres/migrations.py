@@ -17,11 +17,15 @@ statistics.
 
 from __future__ import annotations
 
-from psycopg import sql
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import LiteralString
+
+from psycopg import errors, sql
 
 from workpacket.runtime.errors import NewerSchema, StoreUnavailable
 from workpacket.runtime.stores.postgres.access import Connection, PostgresAccess
-from workpacket.runtime.stores.postgres.functions import ACCESS, APPENDS, DEFINER, LEASES
+from workpacket.runtime.stores.postgres.functions import ACCESS, APPENDS, APPENDS_3, DEFINER, JOBS, LEASES
 
 TABLES = (
     """CREATE TABLE {s}.projects(
@@ -99,142 +103,15 @@ GUARDS = (
 SHARED_BY_PROJECTS = ("streams", "events", "payloads", "entries", "jobs")
 
 
-def row_security() -> tuple[str, ...]:
+def row_security(tables: tuple[str, ...] = ("projects", *SHARED_BY_PROJECTS)) -> tuple[str, ...]:
     """Limit each role to the rows of its projects. The subquery is evaluated once per query."""
     mine = "ANY (ARRAY(SELECT {s}.my_projects()))"
     statements: list[str] = []
-    for table, column in (("projects", "id"), *((table, "project") for table in SHARED_BY_PROJECTS)):
+    for table in tables:
+        column = "id" if table == "projects" else "project"
         statements.append(f"ALTER TABLE {{s}}.{table} ENABLE ROW LEVEL SECURITY")
         statements.append(f"CREATE POLICY mine ON {{s}}.{table} FOR SELECT USING ({column} = {mine})")
     return tuple(statements)
-
-
-JOBS = (
-    f"""CREATE FUNCTION {{s}}.offer_1(
-        p_project integer, p_queue text, p_stream text, p_request text, p_priority integer, p_lane text,
-        p_lane_limit integer, p_delay double precision, p_max_tries integer) RETURNS boolean
-    LANGUAGE plpgsql {DEFINER} AS $$
-    DECLARE at timestamptz := moment();
-    BEGIN
-        PERFORM require_level(p_project, 2);
-        INSERT INTO jobs(project, queue, stream, request, priority, lane, lane_limit, state, due, max_tries, offered_at)
-            VALUES (p_project, p_queue, p_stream, p_request, p_priority, p_lane, p_lane_limit,
-                CASE WHEN p_delay > 0 THEN 'delayed' ELSE 'waiting' END, at + make_interval(secs => p_delay),
-                p_max_tries, at)
-            ON CONFLICT DO NOTHING;
-        IF FOUND AND p_delay <= 0 THEN
-            PERFORM pg_notify('workpacket_jobs', p_project || ' ' || p_queue);
-        END IF;
-        RETURN FOUND;
-    END $$""",
-    # The lease of a run is released together with the job, in one transaction.
-    """CREATE FUNCTION {s}.give_up(p_project integer, p_stream text, p_token bigint) RETURNS void LANGUAGE plpgsql
-    AS $$ BEGIN
-        UPDATE streams SET ends = least(ends, moment())
-            WHERE project = p_project AND name = p_stream AND token = p_token;
-    END $$""",
-    # Delayed jobs that are due, and jobs whose workers lost their leases, wait again.
-    f"""CREATE FUNCTION {{s}}.refresh_1(p_project integer, p_queue text) RETURNS void LANGUAGE plpgsql {DEFINER} AS $$
-    DECLARE at timestamptz := moment();
-    BEGIN
-        UPDATE jobs SET state = 'waiting' WHERE id IN (
-            SELECT id FROM jobs WHERE project = p_project AND queue = p_queue AND state = 'delayed' AND due <= at
-            FOR UPDATE SKIP LOCKED);
-        UPDATE jobs SET state = CASE WHEN tries < max_tries THEN 'waiting' ELSE 'dead' END, reason = 'worker_lost',
-            detail = 'its worker ended without a word' WHERE id IN (
-            SELECT j.id FROM jobs j LEFT JOIN streams s ON s.project = j.project AND s.name = j.stream
-            WHERE j.project = p_project AND j.queue = p_queue AND j.state = 'claimed'
-            AND (s.id IS NULL OR s.token <> j.token OR s.ends <= at)
-            FOR UPDATE OF j SKIP LOCKED);
-    END $$""",
-    # Without `p_in_lanes`, a job of a lane is skipped when its turn comes, together with all jobs after it.
-    """CREATE FUNCTION {s}.claim_next(
-        p_project integer, p_queue text, p_holder text, p_seconds double precision, p_in_lanes boolean,
-        OUT job bigint, OUT stream text, OUT request text, OUT number bigint, OUT try integer,
-        OUT tries_allowed integer, OUT begun boolean)
-    LANGUAGE plpgsql AS $$
-    DECLARE
-        j {s}.jobs; taken record; full_lanes text[] := ARRAY[]::text[]; passed bigint[] := ARRAY[]::bigint[];
-    BEGIN
-        LOOP
-            SELECT * INTO j FROM jobs WHERE project = p_project AND queue = p_queue AND state = 'waiting'
-                AND (lane IS NULL OR lane <> ALL (full_lanes)) AND id <> ALL (passed)
-                ORDER BY priority DESC, id LIMIT 1 FOR UPDATE SKIP LOCKED;
-            EXIT WHEN NOT FOUND OR (j.lane IS NOT NULL AND NOT p_in_lanes);
-            IF j.lane IS NOT NULL THEN
-                -- Who claims in a lane claims alone in it, so the count below is right until the commit; which
-                -- therefore must not wait for a disk.
-                IF NOT pg_try_advisory_xact_lock(hashtextextended(p_project || ' ' || p_queue || ' ' || j.lane, 0))
-                    OR (SELECT count(*) FROM jobs WHERE project = p_project AND queue = p_queue AND state = 'claimed'
-                        AND lane = j.lane) >= j.lane_limit
-                THEN
-                    -- Look once which others are full too, so that a thousand of them are passed over in one go.
-                    IF cardinality(full_lanes) = 0 THEN
-                        SELECT coalesce(array_agg(lane), full_lanes) INTO full_lanes FROM (
-                            SELECT lane FROM jobs WHERE project = p_project AND queue = p_queue AND state = 'claimed'
-                            AND lane IS NOT NULL GROUP BY lane HAVING count(*) >= min(lane_limit)) f;
-                    END IF;
-                    full_lanes := full_lanes || j.lane; CONTINUE;
-                END IF;
-            END IF;
-            SELECT * INTO taken FROM take_lease(p_project, j.stream, p_holder, p_seconds, NULL, '');
-            IF taken.outcome <> 'taken' THEN  -- someone works on the run without the queue
-                passed := passed || j.id; CONTINUE;
-            END IF;
-            UPDATE jobs SET state = 'claimed', token = taken.number, tries = tries + 1 WHERE id = j.id;
-            job := j.id; stream := j.stream; request := j.request; number := taken.number; try := j.tries + 1;
-            tries_allowed := j.max_tries; begun := taken.begun;
-            RETURN;
-        END LOOP;
-    END $$""",
-    # The job `p_done` is finished in the same transaction: one commit per job.
-    f"""CREATE FUNCTION {{s}}.claim_1(
-        p_project integer, p_queue text, p_holder text, p_seconds double precision, p_done bigint, p_done_token bigint,
-        OUT job bigint, OUT stream text, OUT request text, OUT number bigint, OUT try integer,
-        OUT tries_allowed integer, OUT begun boolean)
-    LANGUAGE plpgsql {DEFINER} AS $$
-    DECLARE j jobs;
-    BEGIN
-        PERFORM require_level(p_project, 2);
-        PERFORM set_config('synchronous_commit', 'off', true);
-        IF p_done IS NOT NULL THEN
-            DELETE FROM jobs WHERE id = p_done AND project = p_project AND state = 'claimed' AND token = p_done_token
-                RETURNING * INTO j;
-            IF FOUND THEN PERFORM give_up(p_project, j.stream, p_done_token); END IF;
-        END IF;
-        SELECT c.* INTO job, stream, request, number, try, tries_allowed, begun
-            FROM claim_next(p_project, p_queue, p_holder, p_seconds, true) c;
-    END $$""",
-    f"""CREATE FUNCTION {{s}}.settle_1(
-        p_project integer, p_job bigint, p_token bigint, p_state text, p_delay double precision, p_reason text,
-        p_detail text, p_untried boolean) RETURNS boolean
-    LANGUAGE plpgsql {DEFINER} AS $$
-    DECLARE j jobs;
-    BEGIN
-        PERFORM require_level(p_project, 2);
-        IF p_state = 'done' THEN
-            PERFORM set_config('synchronous_commit', 'off', true);
-            DELETE FROM jobs WHERE id = p_job AND project = p_project AND state = 'claimed' AND token = p_token
-                RETURNING * INTO j;
-        ELSE
-            UPDATE jobs SET state = p_state, due = moment() + make_interval(secs => p_delay), reason = p_reason,
-                detail = p_detail, tries = tries - p_untried::integer
-                WHERE id = p_job AND project = p_project AND state = 'claimed' AND token = p_token RETURNING * INTO j;
-        END IF;
-        IF NOT FOUND THEN RETURN false; END IF;
-        PERFORM give_up(p_project, j.stream, p_token);
-        IF p_state = 'waiting' THEN
-            PERFORM pg_notify('workpacket_jobs', p_project || ' ' || j.queue);
-        END IF;
-        RETURN true;
-    END $$""",
-    f"""CREATE FUNCTION {{s}}.revive_1(p_project integer, p_job bigint) RETURNS boolean
-    LANGUAGE plpgsql {DEFINER} AS $$ BEGIN
-        PERFORM require_level(p_project, 2);
-        UPDATE jobs SET state = 'waiting', tries = 0 WHERE id = p_job AND project = p_project AND state = 'dead';
-        RETURN FOUND;
-    END $$""",
-)
 
 
 KEEPING = (
@@ -394,8 +271,37 @@ _SECOND: tuple[str, ...] = (
     END $$""",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND)
+# A unique index of a table with partitions must contain the column of the partitions, but the identity of a writer is
+# unique across all streams. It therefore has a table of its own, kept by triggers, so that an append in progress, whose
+# function is still the one of the version before, keeps it too. The calls are the same as before: programs that run go
+# on, and are refused when they open the store again.
+_WRITERS = (
+    """CREATE TRIGGER event_of_writer BEFORE INSERT ON {s}.events FOR EACH ROW WHEN (NEW.writer_seq = 1)
+        EXECUTE FUNCTION {s}.know_writer()""",
+    """CREATE TRIGGER event_of_no_writer AFTER DELETE ON {s}.events FOR EACH ROW WHEN (OLD.writer_seq = 1)
+        EXECUTE FUNCTION {s}.forget_writer()""",
+)
+_THIRD: tuple[str, ...] = (
+    # As every append does, first the streams: nothing waits in a circle.
+    "LOCK TABLE {s}.streams, {s}.events IN ACCESS EXCLUSIVE MODE",
+    """CREATE TABLE {s}.writers(
+        project integer NOT NULL, writer text COLLATE "C" NOT NULL, stream bigint NOT NULL, version bigint NOT NULL,
+        PRIMARY KEY (project, writer))""",
+    "INSERT INTO {s}.writers SELECT project, writer, stream, version FROM {s}.events WHERE writer_seq = 1",
+    """CREATE FUNCTION {s}.know_writer() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        INSERT INTO {s}.writers VALUES (NEW.project, NEW.writer, NEW.stream, NEW.version); RETURN NEW;
+    END $$""",
+    """CREATE FUNCTION {s}.forget_writer() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        DELETE FROM {s}.writers WHERE project = OLD.project AND writer = OLD.writer; RETURN NULL;
+    END $$""",
+    *_WRITERS,
+    "DROP INDEX {s}.event_writer",
+    *APPENDS_3,
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND, _THIRD)
 SCHEMA_VERSION = len(MIGRATIONS)
+LOCK_WAIT = "20s"
 
 
 def prepare_schema(access: PostgresAccess) -> None:
@@ -434,10 +340,7 @@ def migrate(access: PostgresAccess, migrations: tuple[tuple[str, ...], ...] = MI
 
 
 def _migrate(access: PostgresAccess, connection: Connection, migrations: tuple[tuple[str, ...], ...]) -> int:
-    with connection.transaction():
-        connection.execute(
-            "SELECT pg_advisory_xact_lock(hashtextextended('workpacket ' || %s, 0))", (access.address.schema,)
-        )
+    with _changing(access, connection):
         (encoding,) = connection.execute("SHOW server_encoding").fetchone() or ("",)
         if encoding != "UTF8":
             raise StoreUnavailable(
@@ -460,6 +363,138 @@ def _migrate(access: PostgresAccess, connection: Connection, migrations: tuple[t
         if present < len(migrations):
             connection.execute(access.statement("REVOKE ALL ON ALL FUNCTIONS IN SCHEMA {s} FROM PUBLIC"))
     return len(migrations) - int(present)
+
+
+# ---- partitions --------------------------------------------------------------------------------------------------
+
+STREAMS_EACH = 1_000_000  # how many streams share a partition
+_LARGE = ("events", "payloads")  # the tables that grow with every event
+_KEEPING_EVENTS = (*GUARDS[2:], *_WRITERS)
+
+# The tables that are there become the first partition as they are: they are read once, and not copied. Those who could
+# read a table can read the new one, and no role can read a partition past the policies of its table.
+_FIRST_PARTITION = """DO $$
+    DECLARE
+        name text; granted record;
+        until bigint := {each} * (1 + (SELECT coalesce(max(id), 0) FROM {s}.streams) / {each});
+    BEGIN
+        INSERT INTO {s}.room VALUES (until, until);
+        FOREACH name IN ARRAY ARRAY['events', 'payloads'] LOOP
+            EXECUTE format('ALTER TABLE {s}.%I ATTACH PARTITION {s}.%I FOR VALUES FROM (MINVALUE) TO (%s)', name,
+                name || '_0', until);
+            FOR granted IN
+                SELECT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END AS role
+                FROM pg_class c, aclexplode(c.relacl) a
+                WHERE c.oid = format('{s}.%I', name || '_0')::regclass AND a.grantee <> c.relowner
+            LOOP
+                EXECUTE format('GRANT SELECT ON {s}.%I TO %s', name, granted.role);
+                EXECUTE format('REVOKE ALL ON {s}.%I FROM %s', name || '_0', granted.role);
+            END LOOP;
+        END LOOP;
+    END $$"""
+# Adding a stream makes the next partition when half of the last one is used. Making it holds up no append, except those
+# that already need it. `made` is where the partitions end. Streams below `until` use theirs without a lock: it is moved
+# by a later transaction, since others may see what was committed a moment before they know the new partition.
+_ROOM = """CREATE FUNCTION {s}.make_room() RETURNS trigger LANGUAGE plpgsql AS $$
+    DECLARE
+        known bigint; first bigint; name text; part text;
+        lock bigint := hashtextextended('workpacket room ' || TG_RELID, 0);
+    BEGIN
+        SELECT until, made INTO known, first FROM {s}.room;
+        IF NEW.id < known AND known = first AND NEW.id + {each} / 2 < first THEN RETURN NEW; END IF;
+        IF NEW.id >= known THEN
+            PERFORM pg_advisory_xact_lock(lock);
+        ELSIF NOT pg_try_advisory_xact_lock(lock) THEN
+            RETURN NEW;
+        END IF;
+        SELECT made, made INTO known, first FROM {s}.room;
+        WHILE NEW.id + {each} / 2 >= first LOOP
+            FOREACH name IN ARRAY ARRAY['events', 'payloads'] LOOP
+                part := format('%I.%I', TG_TABLE_SCHEMA, name || '_' || first);
+                CONTINUE WHEN to_regclass(part) IS NOT NULL;  -- this transaction began before; it will be repeated
+                EXECUTE format('CREATE TABLE %s (LIKE {s}.%I INCLUDING ALL)', part, name);
+                EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', part);
+                EXECUTE format('ALTER TABLE {s}.%I ATTACH PARTITION %s FOR VALUES FROM (%s) TO (%s)', name, part,
+                    first, first + {each});
+                CONTINUE WHEN name = 'payloads';
+                EXECUTE format('CREATE TRIGGER events_all_stay BEFORE TRUNCATE ON %s FOR EACH STATEMENT '
+                    'EXECUTE FUNCTION {s}.refuse_change()', part);
+            END LOOP;
+            first := first + {each};
+        END LOOP;
+        UPDATE {s}.room SET until = known, made = first;
+        RETURN NEW;
+    END $$"""
+
+
+def partition(access: PostgresAccess, each: int = STREAMS_EACH) -> bool:
+    """Divide the large tables by ranges of this many streams; return False if they are divided already."""
+    require_version(access, schema_version(access))
+    return access.doing(lambda connection: _partition(access, connection, each))
+
+
+def partitions(access: PostgresAccess) -> int:
+    """Return how many partitions the events have; 0 if they are one table."""
+    (count,) = access.one(
+        "SELECT count(*) FROM pg_inherits WHERE inhparent = to_regclass(%s)", (_table(access, "events"),)
+    )
+    return int(count)
+
+
+def _partition(access: PostgresAccess, connection: Connection, each: int) -> bool:
+    with _changing(access, connection):
+        connection.execute(
+            access.statement("LOCK TABLE {s}.streams, {s}.events, {s}.payloads IN ACCESS EXCLUSIVE MODE")
+        )
+        found = connection.execute("SELECT 1 WHERE to_regclass(%s) IS NOT NULL", (_table(access, "room"),)).fetchone()
+        if found is None:
+            for text in _divided(each):
+                connection.execute(access.statement(text))
+    return found is None
+
+
+def _divided(each: int) -> tuple[LiteralString, ...]:
+    renamed = (
+        statement
+        for table in _LARGE
+        for statement in (
+            f"DROP POLICY mine ON {{s}}.{table}",
+            f"ALTER TABLE {{s}}.{table} RENAME TO {table}_0",
+            f"CREATE TABLE {{s}}.{table} (LIKE {{s}}.{table}_0 INCLUDING ALL) PARTITION BY RANGE (stream)",
+        )
+    )
+    return (
+        "DROP TRIGGER events_stay_as_they_are ON {s}.events",
+        "DROP TRIGGER events_stay ON {s}.events",
+        "DROP TRIGGER event_of_writer ON {s}.events",
+        "DROP TRIGGER event_of_no_writer ON {s}.events",
+        "CREATE TABLE {s}.room(until bigint NOT NULL, made bigint NOT NULL)",
+        *renamed,
+        *(text.replace("{each}", str(each)) for text in (_FIRST_PARTITION, _ROOM)),
+        *_KEEPING_EVENTS,
+        *row_security(_LARGE),
+        "CREATE TRIGGER stream_has_room BEFORE INSERT ON {s}.streams FOR EACH ROW EXECUTE FUNCTION {s}.make_room()",
+        "REVOKE ALL ON ALL FUNCTIONS IN SCHEMA {s} FROM PUBLIC",
+    )
+
+
+@contextmanager
+def _changing(access: PostgresAccess, connection: Connection) -> Iterator[None]:
+    """Change tables in one transaction. Appends wait behind one that waits for a lock, so it does not wait for longer
+    than programs are patient."""
+    try:
+        with connection.transaction():
+            connection.execute(
+                "SELECT pg_advisory_xact_lock(hashtextextended('workpacket ' || %s, 0))", (access.address.schema,)
+            )
+            connection.execute("SELECT set_config('lock_timeout', %s, true)", (LOCK_WAIT,))
+            yield
+    except errors.LockNotAvailable:
+        raise StoreUnavailable(
+            f"{access.address.shown}: another transaction has used the tables for {LOCK_WAIT}",
+            code="store_busy",
+            hint="wait until backups and other long queries have ended, then try again",
+        ) from None
 
 
 def _table(access: PostgresAccess, name: str) -> str:
