@@ -53,6 +53,12 @@ def test_a_packet_goes_its_way_through_the_functions(root: Path) -> None:
     assert "git merge" in done.next
 
 
+def test_a_module_in_the_repository_is_not_imported(root: Path) -> None:
+    (root / "json.py").write_text("open('owned', 'w').close()\nraise ImportError\n", "utf-8")
+    assert why(NAME, root) == []
+    assert not (root / "owned").exists()
+
+
 def test_a_claim_of_someone_else_is_refused_with_the_command_that_leads_on(root: Path) -> None:
     start(NAME, root, actor="coder", commit=True)
     with pytest.raises(WorkpacketError) as refused:

@@ -145,6 +145,13 @@ def test_a_value_of_the_caller_is_never_an_option(root: Path, text: str) -> None
     assert not (root / "owned").exists()
 
 
+def test_a_module_in_the_repository_is_not_imported(root: Path) -> None:
+    (root / "json.py").write_text("open('owned', 'w').close()\nraise ImportError\n", "utf-8")
+    shown = asyncio.run(AgentServer((), ()).call("show", {"id": NAME}))
+    assert not shown.is_error
+    assert not (root / "owned").exists()
+
+
 @pytest.mark.parametrize(
     ("name", "given", "said"),
     [

@@ -110,7 +110,7 @@ def _conditions(data: Mapping[str, Any]) -> list[Problem]:
 def _run(root: Folder, words: Sequence[str]) -> dict[str, Any]:
     """Return a command's answer; raise WorkpacketError if the command did not do what was requested."""
     split = words.index("--") if "--" in words else len(words)
-    command = [sys.executable, "-m", "workpacket", *words[:split], "--json", *words[split:]]
+    command = [sys.executable, "-P", "-m", "workpacket", *words[:split], "--json", *words[split:]]
     done = subprocess.run(  # noqa: S603  # this program; values cannot become options
         command, cwd=root, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )

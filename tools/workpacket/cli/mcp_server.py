@@ -75,7 +75,7 @@ class AgentServer:
     ) -> dict[str, Any]:
         """Run a command, and return its answer. If the caller gives up, interrupt the command."""
         own = (*self._actor, *self._commit) if writing else ()
-        command = [sys.executable, "-m", "workpacket", *before, *own, "--json", "--", *after]
+        command = [sys.executable, "-P", "-m", "workpacket", *before, *own, "--json", "--", *after]
         try:
             started = await anyio.open_process(command, stdin=-3, env=self._environment, start_new_session=True)
         except OSError as error:  # for example, this folder is gone
