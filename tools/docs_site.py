@@ -21,6 +21,7 @@ from urllib.parse import unquote, urlsplit
 ROOT = Path(__file__).resolve().parent.parent
 TOP = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 MAP = "docs/README.md"
+PICTURES = {".svg", ".webp"}
 # Code, which may contain what looks like a link.
 CODE = re.compile(r"(^```.*?^```$|`[^`\n]*`)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^()\s]+)\)")
@@ -76,8 +77,10 @@ def lay_out(root: Path, folder: Path) -> None:
         target = folder / place(page)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, "utf-8")
-    for picture in (root / "docs").rglob("*.svg"):
-        shutil.copy(picture, folder / picture.relative_to(root))
+    for picture in (path for path in (root / "docs").rglob("*") if path.suffix in PICTURES):
+        target = folder / picture.relative_to(root)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(picture, target)
     (folder / "conf.py").write_text(CONFIGURATION, "utf-8")
 
 
@@ -97,7 +100,7 @@ def with_links(root: Path, page: str, text: str, known: list[str], source: str) 
         target = posixpath.normpath(posixpath.join(posixpath.dirname(page), path))
         if target in known:
             target = posixpath.relpath(place(target), posixpath.dirname(page) or ".")
-        elif target.endswith(".svg"):
+        elif posixpath.splitext(target)[1] in PICTURES:
             target = path
         elif (root / target).exists():
             target = f"{source}/{target}"

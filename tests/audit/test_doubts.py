@@ -184,6 +184,8 @@ def test_a_light_packet_is_based_on_the_section_that_it_names(tmp_path: Path, mo
     packet = next(one for one in said["packets"] if one["id"] == name_of(1))
     assert (packet["title"], packet["waits_for"]) == ("Part 1", "verdict")
     assert (packet["anchors"][0]["state"], "Part 1 is there." in packet["anchors"][0]["excerpt"]) == ("holds", True)
+    said = governed.json("audit")["data"]["packets"]
+    assert "\n" in next(one for one in said if one["id"] == name_of(1))["anchors"][0]["excerpt"], "lines are not joined"
     governed.write(".GOV/spec/SPEC_v1.md", governed.read(".GOV/spec/SPEC_v1.md").replace("Part 1 is there", "Gone"))
     assert ("requirement_changed", True) in {
         (one["code"], name_of(1) in one["path"]) for one in governed.json("audit")["data"]["matters"]

@@ -277,9 +277,22 @@ def test_the_live_board_leads_to_the_same_page(page: Page, ready: Town, tmp_path
         assert press(page, "yes").startswith(f"Approved: {NAME}")
         page.open(at(running, f"/0/packet/{NAME}"))
         until(page, f"document.body.innerText.includes('approve by {ANN}')")
+        page.open(at(running, "/0/waiting"))
+        told = str(page.ask("document.body.innerText"))
+        assert ("Needs an approval" in told, "Approved, not yet activated" in told) == (False, True)
         assert running.end() == (0, "")
     (envelope,) = (ready.root / ".GOV/attestations").iterdir()
     assert confirmed(ready, envelope, tmp_path).startswith("Good")
+
+
+def test_an_approval_that_only_other_keys_can_give_is_not_asked_of_me(page: Page, ready: Town) -> None:
+    mine = ready.environment | {"HOME": str(ready.root), "XDG_CONFIG_HOME": str(ready.root / "none")}
+    with served(ready.root, options=("--write", "--as", "bob"), environment=mine) as running:
+        page.open(running.address)
+        page.open(at(running, "/0/waiting"))
+        assert "Needs an approval from someone else" in str(page.ask("document.body.innerText"))
+        assert page.ask("document.querySelector('details[id^=act-approve]')") is None
+        assert running.end() == (0, "")
 
 
 def test_the_page_is_shown_once_and_takes_one_answer(page: Page, ready: Town) -> None:

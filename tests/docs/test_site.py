@@ -21,6 +21,8 @@ def test_every_page_is_laid_out_and_is_in_the_menu(tmp_path: Path) -> None:
     decisions = {name for name in laid_out if re.match(r"docs/decisions/\d", name)}
     assert len(listed) == len(set(listed))
     assert {*listed, *decisions, "index"} == laid_out
+    for picture in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", front):
+        assert (tmp_path / picture).is_file()
 
 
 @pytest.mark.parametrize(
@@ -30,6 +32,7 @@ def test_every_page_is_laid_out_and_is_in_the_menu(tmp_path: Path) -> None:
         ("[a](../README.md#install)", "[a](../index.md#install)"),
         ("[a](#here)", "[a](#here)"),
         ("[a](https://example.org/x.md)", "[a](https://example.org/x.md)"),
+        ("![a](pictures/a.webp)", "![a](pictures/a.webp)"),
         ("[a](../tools/x.py)", "[a](https://forge/tools/x.py)"),
         ("`[a](gone.md)`", "`[a](gone.md)`"),
         ("```\n[a](gone.md)\n```\n", "```\n[a](gone.md)\n```\n"),

@@ -17,6 +17,7 @@ from audit.audited import DONE, STUB, STUCK, WORKED, Audited
 from cli.commands import Commands
 from live.serving import Browser, Server, served
 from workpacket.cli.commands import COMMANDS
+from workpacket.report.live_packet import packet_trace
 
 
 def test_it_says_its_address_and_ends_cleanly_at_both_signals(town: Audited) -> None:
@@ -188,3 +189,9 @@ def test_what_check_finds_in_the_files_of_a_packet_is_shown_with_its_lines(town:
     assert "2 findings in its files" in page
     assert "unknown field RISK_TEER" in page
     assert re.search(r"<mark> +\d+  - RISK_TEER: LOW</mark>", page)
+
+
+def test_the_lines_of_a_requirement_are_not_joined() -> None:
+    anchor = {"name": "SPEC.md 1", "state": "holds", "excerpt": "A gate MUST answer.\nA person MUST <open> it."}
+    shown = "".join(packet_trace({"anchors": [anchor]}, ""))
+    assert "A gate MUST answer.<br>\nA person MUST &lt;open&gt; it." in shown

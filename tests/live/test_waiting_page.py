@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import time
 from collections.abc import Iterator
@@ -79,3 +80,30 @@ def test_what_is_blocked_is_offered_to_be_unblocked(browser: Browser) -> None:
     assert "/act/unblock" in blocked
     assert "Done" in browser.act("unblock", "/0/waiting", id=STUCK, reason="licensed").text
     gone(browser, "Blocked", STUCK)
+
+
+def test_a_lease_that_ends_soon_is_offered_to_its_holder_for_renewal(town: Audited, browser: Browser) -> None:
+    policy = town.root / ".GOV/policy/policy.toml"
+    before = policy.read_text()
+    set_lease(policy, 2)
+    town.commit("Short leases")
+    for action, fields in (("unblock", {"reason": "licensed"}), ("claim", {"branch": f"wp/{STUCK}"})):
+        assert "Done" in browser.act(action, "/0/waiting", id=STUCK, **fields).text
+    ending = soon(browser, "Leases that end soon")
+    assert STUCK in ending
+    assert "held by coder" in ending
+    assert "/act/renew" in ending
+    with served(town.root, options=("--write", "--as", "bob")) as running:
+        others = section(running.browser(), "Leases that end soon")
+        assert STUCK in others
+        assert "/act/renew" not in others
+        assert running.end() == (0, "")
+    policy.write_text(before)
+    town.commit("Long leases")
+    assert "Done" in browser.act("renew", "/0/waiting", id=STUCK).text
+    gone(browser, "Leases that end soon", STUCK)
+
+
+def set_lease(policy: Path, hours: int) -> None:
+    policy.write_text(re.sub(r"^lease_hours = \d+", f"lease_hours = {hours}", policy.read_text(), flags=re.MULTILINE))
+    assert f"lease_hours = {hours}\n" in policy.read_text()

@@ -208,8 +208,13 @@ class Served:
         facts = self._now().facts
         titles = {name: packet.glance.title or "" for name, packet in facts.packets.items()}
         my_gates = gates_of_my_keys(self.repository, facts.moment)
-        waiting = []
-        for one in waiting_packets(facts):
+        listed, waiting = list(waiting_packets(facts)), []
+        asked = [one.id for one in listed if one.need == NEEDS_APPROVAL][:_JUDGED]
+        approved = _approved(self.repository, facts.moment, asked)
+        for one in listed:
+            if one.id in approved:
+                detail = f"`workpacket why {one.id}` says what is missing"
+                one = one._replace(need="approved, not yet activated", detail=detail)  # noqa: PLW2901
             lane = facts.lane_of(one.id)
             others = bool(me) and one.by == me
             if one.need == NEEDS_APPROVAL and my_gates is not None:
@@ -341,6 +346,19 @@ def _signatures(glance: Glance, packet: PacketFacts | None, facts: Facts) -> str
         return ""
     verified = packet is not None and packet.verified
     return signatures_shown(signatures_in(glance, facts.policy.actors, verified=verified))
+
+
+# So many packets, those that wait longest, are looked at for approvals that are not in the log yet.
+_JUDGED: Final = 100
+
+
+def _approved(repository: Repository, moment: Moment, names: Sequence[str]) -> frozenset[str]:
+    """Return those packets whose activation gate is open: they need no further approval."""
+    try:
+        with open_approvals(repository, None, moment) as approvals:
+            return frozenset(name for name in names if approvals.verdict(name, ACTIVATION_GATE).met)
+    except WorkpacketError:
+        return frozenset()
 
 
 def gates_of_my_keys(repository: Repository, moment: Moment) -> frozenset[str] | None:

@@ -292,7 +292,7 @@ def _excerpt(anchor: Anchor, facts: AuditFacts) -> str:
     if there is None or there.path != anchor.path or anchor.first < 1:
         return ""
     last = min(anchor.last, there.line_count, anchor.first + _LONGEST)
-    return "".join(there.line(number) for number in range(anchor.first, last + 1)).strip()
+    return "\n".join(there.line(number) for number in range(anchor.first, last + 1)).strip()
 
 
 def evidence_json(rows: Sequence[Evidence]) -> list[Json]:

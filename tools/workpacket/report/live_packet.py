@@ -222,7 +222,7 @@ def _anchors(anchors: Sequence[Answer]) -> Iterator[str]:
     for one in anchors:
         why = f" {t(one['why'], 500)}" if one.get("why") else ""
         yield f"<li>{t(one.get('name', ''), 300)} <span class='result'>{t(one.get('state', ''))}</span>{why}"
-        yield f'<div class="said">{t(one.get("excerpt", ""), 1000)}</div></li>\n'
+        yield f'<div class="said">{paragraphs(one.get("excerpt", ""), 1000)}</div></li>\n'
     yield "</ul>\n" if anchors else ""
 
 
