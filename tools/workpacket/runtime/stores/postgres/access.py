@@ -81,7 +81,8 @@ T = TypeVar("T")
 Row = tuple[Any, ...]
 Connection = psycopg.Connection[Row]
 
-BROKEN_OFF = (errors.SerializationFailure, errors.DeadlockDetected, errors.UniqueViolation)
+# A check is also violated where the server's process does not know yet a partition that another one has just made.
+BROKEN_OFF = (errors.SerializationFailure, errors.DeadlockDetected, errors.UniqueViolation, errors.CheckViolation)
 LOST = (psycopg.OperationalError, psycopg.InterfaceError, errors.AdminShutdown, PoolTimeout)
 _FULL = (errors.DiskFull, errors.OutOfMemory, errors.TooManyConnections)
 _NOT_ALLOWED = (errors.InsufficientPrivilege, errors.ReadOnlySqlTransaction)
@@ -176,7 +177,7 @@ class PostgresAccess:
             try:
                 return act()
             except BROKEN_OFF + LOST as error:
-                collisions += isinstance(error, errors.UniqueViolation)
+                collisions += isinstance(error, (errors.UniqueViolation, errors.CheckViolation))
                 lasting = isinstance(error, _FULL) or _refused(error) or collisions > _COLLISIONS
                 if lasting or time.monotonic() + wait > until:
                     raise
