@@ -81,7 +81,7 @@ T = TypeVar("T")
 Row = tuple[Any, ...]
 Connection = psycopg.Connection[Row]
 
-# A check is also violated where the server's process does not know yet a partition that another one has just made.
+# A check is also violated where the process of the server lacks a partition that another one has just made.
 BROKEN_OFF = (errors.SerializationFailure, errors.DeadlockDetected, errors.UniqueViolation, errors.CheckViolation)
 LOST = (psycopg.OperationalError, psycopg.InterfaceError, errors.AdminShutdown, PoolTimeout)
 _FULL = (errors.DiskFull, errors.OutOfMemory, errors.TooManyConnections)
@@ -189,6 +189,10 @@ class PostgresAccess:
         connection = self._pool.getconn(timeout=max(self.patience, 1.0))
         try:
             yield connection
+        except errors.CheckViolation:
+            # A list of partitions that the process made while another partition was added stays out of date.
+            connection.close()
+            raise
         finally:
             self._pool.putconn(connection)
 
