@@ -13,14 +13,16 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg import errors
 
 from postgres.conftest import running_server
 from postgres.server import Server
 from workpacket.runtime import Runtime
-from workpacket.runtime.errors import LeaseHeld, LeaseLost, NewerSchema, StoreUnavailable
+from workpacket.runtime.errors import LeaseHeld, LeaseLost, NewerSchema, StoreCorrupt, StoreUnavailable
 from workpacket.runtime.records.events import NewEvent
 from workpacket.runtime.stores.contract import Append
 from workpacket.runtime.stores.memory import MemoryStore
+from workpacket.runtime.stores.postgres.access import Connection
 from workpacket.runtime.stores.postgres.migrations import MIGRATIONS, migrate
 from workpacket.runtime.stores.postgres.reader import LATEST, let_in, shut_out
 from workpacket.runtime.stores.postgres.store import PostgresStore
@@ -60,6 +62,26 @@ def test_a_run_needs_nothing_but_the_url(url: str) -> None:
             assert run.cursor() == {"offset": 3}
         assert [line.liveness for line in runtime.runs()] == ["completed"]
     assert calls == [1]
+
+
+def test_a_violated_check_is_tried_again_on_a_new_connection_but_not_for_ever(url: str) -> None:
+    """A process of the server may lack a partition that another one has just made."""
+    store, processes = opened(url), list[int]()
+
+    def act(connection: Connection) -> int:
+        processes.append(connection.info.backend_pid)
+        if len(processes) <= failing:
+            raise errors.CheckViolation("no partition of relation found for row")
+        return len(processes)
+
+    failing = 1
+    assert store.access.doing(act) == 2
+    failing = 100
+    with pytest.raises(StoreCorrupt, match="no partition"):
+        store.access.doing(act)
+    assert len(processes) == 6
+    assert len(set(processes)) in {5, 6}  # the second one was returned to the pool after its success
+    store.close()
 
 
 def test_a_stream_moves_from_sqlite_to_the_server_and_back_with_its_hashes(url: str, tmp_path: Path) -> None:

@@ -233,7 +233,7 @@ class PacketRow(Value):
 
     `criteria` counts the lines of DONE_MEANS, `proved` those with evidence, and `sound` those whose evidence is not
     suspect. `approvals` counts the signed approvals that count, `decisions` all signed decisions, and `valid` those
-    without refusals. `paths` are the files that belong to the packet. `holder` is None if there is no lease.
+    without refusals. `paths` are the files that belong to the packet. `holder` is None without a lease.
     """
 
     id: WorkPacketId

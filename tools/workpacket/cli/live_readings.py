@@ -210,11 +210,11 @@ class Served:
         my_gates = gates_of_my_keys(self.repository, facts.moment)
         listed, waiting = list(waiting_packets(facts)), []
         asked = [one.id for one in listed if one.need == NEEDS_APPROVAL][:_JUDGED]
-        approved = _approved(self.repository, facts.moment, asked)
-        for one in listed:
-            if one.id in approved:
-                detail = f"`workpacket why {one.id}` says what is missing"
-                one = one._replace(need="approved, not yet activated", detail=detail)  # noqa: PLW2901
+        approved = {
+            name: {"need": "approved, not yet activated", "detail": f"`workpacket why {name}` says what is missing"}
+            for name in _approved(self.repository, facts.moment, asked)
+        }
+        for one in (each._replace(**approved.get(each.id, {})) for each in listed):
             lane = facts.lane_of(one.id)
             others = bool(me) and one.by == me
             if one.need == NEEDS_APPROVAL and my_gates is not None:

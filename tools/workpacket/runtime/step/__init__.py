@@ -349,7 +349,7 @@ class ResumeMiddleware:
         message = f"{'/'.join(identity)}: {'; '.join(judgement.details)}"
         if answer is None:
             hint = ""
-            if judgement.subject:  # or else there is no question, and the code has a remedy of its own
+            if judgement.subject:  # without a question, the remedy of the code applies
                 hint = "restore what changed, or answer at a terminal; from a program: ResumeMiddleware.confirm"
             raise RunBlocked(message, code=judgement.code, hint=hint, details=details)
         said_by = given.actor if given is not None else self._who()
